@@ -1,0 +1,41 @@
+//! Owns what a decision writes: records, which are durable, and notes, which memory alone keeps.
+
+use crate::ids::TaskId;
+use crate::record::Record;
+use crate::refs::ParentRef;
+use crate::task::Task;
+use crate::world::{ParentTurn, Reservation, Wait};
+
+/// One change of the World.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    Record(Record),
+    Note(Note),
+}
+
+/// What is not written down: gone after a restart, and asked for again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    Loaded(Box<Task>),
+    Evicted(TaskId),
+    Active(TaskId),
+    Observed(TaskId),
+    ProbeAsked(TaskId),
+    ProbeDone(TaskId),
+    ReaderCame(TaskId, u64),
+    ReadersWent(TaskId),
+    WaitCame(u64, Wait),
+    WaitWent(u64),
+    Lent { task: TaskId, lent: bool, retaking: bool },
+    ParentTurn(ParentRef, ParentTurn),
+    /// The parent could not be asked; not before this tick again.
+    ParentLook(ParentRef, u64),
+    /// It could not be asked for too long, which was said.
+    ParentSilent(ParentRef),
+    /// Its batches that fell due by their age were looked at.
+    BatchesAged(ParentRef),
+    PersonWaits(ParentRef, u32),
+    ParentGone(ParentRef),
+    Reserved(u64, Reservation),
+    Released(u64),
+}

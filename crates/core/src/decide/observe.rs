@@ -1,0 +1,203 @@
+//! Facts come in here: the fence first, then the table, then the evidence. Nothing is judged here that
+//! the evidence must be weighed for; `judge` does that, once the fact is part of it.
+
+use std::sync::Arc;
+
+use super::Case;
+use crate::change::Note;
+use crate::decision::names;
+use crate::evidence::Doubt;
+use crate::fact::{AskSeen, Fact, Fence, Picture};
+use crate::ids::{AskId, TaskId};
+use crate::input::Then;
+use crate::reason::Caller;
+use crate::record::TaskRecord;
+use crate::rules::{Event, Verdict};
+use crate::task::{AskState, Task};
+use crate::time::mix;
+use crate::words::{State, Tri};
+
+impl Case<'_> {
+    pub(super) fn observed(&mut self, id: TaskId, fence: Fence, fact: &Fact) {
+        let Some(task) = self.world.task(id) else {
+            return;
+        };
+        let current = fence.attempt == task.attempt && (fence.turn == 0 || fence.turn == task.turn.n);
+        if !current {
+            return self.stale(task, fence, fact);
+        }
+        match self.rule(task.state, Event::Seen) {
+            Verdict::Stay => self.current(task, fence, fact),
+            Verdict::Stale | Verdict::Refuse | Verdict::Go(_) => self.stale(task, fence, fact),
+        }
+    }
+
+    /// Kept in the journal, without effect on the task; what it left running is ended.
+    fn stale(&mut self, task: &Task, fence: Fence, fact: &Fact) {
+        if fact.is_light() {
+            return;
+        }
+        self.out.task(task.id, TaskRecord::Stale { fence, fact: fact.clone() });
+        self.late(task, fence, fact);
+        let attempt = fence.attempt;
+        if let Fact::SessionMade { session } = fact
+            && !knows(task, session)
+            && task.orphans.iter().all(|orphan| orphan.attempt != attempt)
+        {
+            self.out.task(task.id, TaskRecord::OrphanSeen { attempt, session: session.clone() });
+        } else if matches!(fact, Fact::Stopped | Fact::Exited { .. }) && self.confirms_orphan(task, fence) {
+            self.out.task(task.id, TaskRecord::OrphanGone { attempt, confirmed: true });
+            self.out.then(Then::Evict(task.id));
+        }
+    }
+
+    fn confirms_orphan(&self, task: &Task, fence: Fence) -> bool {
+        let known = task.orphans.iter().any(|orphan| orphan.attempt == fence.attempt);
+        known || (task.unconfirmed && fence.attempt == task.attempt && !task.is_living())
+    }
+
+    /// An answer that came after the end of its own generation is stored, and told nobody.
+    fn late(&mut self, task: &Task, fence: Fence, fact: &Fact) {
+        if task.is_living() || fence.attempt != task.attempt || task.state == State::Completed {
+            return;
+        }
+        if let Some(text) = fact.text()
+            && task.late.is_none_or(|known| known.digest != text.text.digest)
+        {
+            self.out.text(names::text(task.id, text.text.digest), Some(task.id), text);
+            self.out.task(task.id, TaskRecord::Late { text: text.text });
+        }
+    }
+
+    fn current(&mut self, task: &Task, fence: Fence, fact: &Fact) {
+        if self.only_activity(task, fact) {
+            return self.activity(task, fence, fact);
+        }
+        self.out.task(task.id, TaskRecord::Seen { fence, fact: fact.clone() });
+        if let Some(text) = fact.text() {
+            self.out.text(names::text(task.id, text.text.digest), Some(task.id), text);
+        }
+        self.react(task, fact);
+        self.out.then(Then::Judge(task.id));
+    }
+
+    /// Whether a fact changes nothing that is written down.
+    fn only_activity(&self, task: &Task, fact: &Fact) -> bool {
+        let known = &task.evidence;
+        let moves = *fact == Fact::Active && known.provider_wait.is_none() && known.missing.is_none();
+        let busy = *fact == Fact::Busy && known.busy == Tri::Yes;
+        let fails = matches!(fact, Fact::LookFailed { .. }) && known.doubt == Doubt::LookFailed;
+        moves || busy || fails
+    }
+
+    fn activity(&mut self, task: &Task, fence: Fence, fact: &Fact) {
+        if matches!(fact, Fact::LookFailed { .. }) {
+            self.look_over(task, false);
+        } else if *fact != Fact::Active {
+            self.out.note(Note::Observed(task.id));
+        } else if self.now.tick.saturating_sub(task.active) >= self.world.limits.activity_ms {
+            self.out.task(task.id, TaskRecord::Seen { fence, fact: fact.clone() });
+        } else {
+            self.out.note(Note::Active(task.id));
+        }
+    }
+
+    /// What a fact asks for besides being weighed.
+    fn react(&mut self, task: &Task, fact: &Fact) {
+        match fact {
+            Fact::Looked { picture } => {
+                self.look_over(task, true);
+                self.reconcile_asks(task, picture);
+            }
+            Fact::LookFailed { .. } => self.look_over(task, false),
+            Fact::EndHint | Fact::ErrorHint { .. } | Fact::OddWord { .. } | Fact::PromptUnsure { .. } => {
+                self.out.note(Note::ProbeAsked(task.id));
+            }
+            Fact::AskOpened { ask } => self.open_ask(task, ask, 0),
+            Fact::AskClosed { key } => self.close_ask(task, key),
+            Fact::ToolBegan { call } if !task.breaker.seen.contains(&call.id) => {
+                self.charge(task, crate::spec::Spend { calls: 1, ..Default::default() });
+            }
+            Fact::Spent { total } => {
+                self.charge(task, task.spent.most(*total).minus(task.spent));
+            }
+            Fact::PromptTaken => self.debrief_accepted(task),
+            Fact::Stopped => self.stopped(task),
+            Fact::StartFailed { error } => self.start_failed(task, error),
+            Fact::PromptRefused { error } => self.errored(task, error),
+            Fact::SessionMade { .. }
+            | Fact::StartUnsure { .. }
+            | Fact::Active
+            | Fact::ToolBegan { .. }
+            | Fact::ToolEnded { .. }
+            | Fact::Todos { .. }
+            | Fact::Ended { .. }
+            | Fact::ProviderWait { .. }
+            | Fact::Busy
+            | Fact::Compacted
+            | Fact::Exited { .. }
+            | Fact::Interrupted { .. }
+            | Fact::SessionDeleted
+            | Fact::HostGone { .. }
+            | Fact::StopRefused { .. } => {}
+        }
+    }
+
+    /// A look at the host came to an end; those who waited for it are answered.
+    pub(super) fn look_over(&mut self, task: &Task, answered: bool) {
+        self.out.note(Note::ProbeDone(task.id));
+        if task.live.readers.is_empty() {
+            return;
+        }
+        self.out.note(Note::ReadersWent(task.id));
+        let as_of = if answered { self.now.tick } else { task.live.observed };
+        for request in &task.live.readers {
+            self.read_now(*request, task.id, as_of, answered);
+        }
+    }
+
+    /// Asks that were missed are opened; those that the host no longer shows are withdrawn.
+    fn reconcile_asks(&mut self, task: &Task, picture: &Picture) {
+        let Some(shown) = &picture.asks else {
+            return;
+        };
+        for (n, ask) in shown.iter().enumerate() {
+            self.open_ask(task, ask, n as u64);
+        }
+        for known in task.open_asks() {
+            if shown.iter().all(|ask| ask.key != known.seen.key) {
+                self.close_ask(task, &known.seen.key);
+            }
+        }
+    }
+
+    fn open_ask(&mut self, task: &Task, seen: &AskSeen, n: u64) {
+        if task.asks.iter().any(|known| known.seen.key == seen.key) {
+            return;
+        }
+        let ask = AskId::from_bits(mix(self.now.dice.wrapping_add(n)));
+        self.out.task(task.id, TaskRecord::AskOpened { ask, seen: seen.clone() });
+    }
+
+    fn close_ask(&mut self, task: &Task, key: &str) {
+        let Some(known) = task.asks.iter().find(|known| &*known.seen.key == key) else {
+            return;
+        };
+        if known.state == AskState::Open {
+            let record = TaskRecord::AskMoved {
+                ask: known.id,
+                to: AskState::Withdrawn,
+                answer: None,
+                by: Some(Caller::Policy),
+            };
+            self.out.task(task.id, record);
+        }
+        self.out.task(task.id, TaskRecord::AskDone { ask: known.id });
+    }
+}
+
+/// Whether a session is the task's own, now or in an earlier attempt: it needs no abort of its own.
+fn knows(task: &Task, session: &Arc<str>) -> bool {
+    let past = task.past.iter().filter_map(|past| past.session.as_ref());
+    task.session.iter().chain(past).any(|known| known == session)
+}

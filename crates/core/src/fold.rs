@@ -1,0 +1,375 @@
+//! The fold: the one function that changes a task, one journal line at a time. The same lines in the same
+//! order always give the same row.
+
+use std::sync::Arc;
+
+use crate::evidence::Evidence;
+use crate::fact::{Call, Fact, Picture, TurnRecord};
+use crate::ids::TaskId;
+use crate::record::TaskRecord;
+use crate::spec::Spend;
+use crate::task::{Ask, AskState, Breaker, Live, Notice, Orphan, Past, Task, Turn};
+use crate::time::Stamp;
+use crate::words::{Cause, Code, DeliveryState, Notify, Phase, State, TurnKind};
+
+/// Where and when a line stands in the journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// Its global number.
+    pub seq: u64,
+    pub stamp: Stamp,
+}
+
+/// Begins a task from its first line; none if the line is another.
+pub fn begin(id: TaskId, record: &TaskRecord, line: Line) -> Option<Task> {
+    let TaskRecord::Accepted { brief, parent, launched_by, root, depth, batch, after, key, adopted } = record
+    else {
+        return None;
+    };
+    let foreign = adopted.is_some();
+    Some(Task {
+        id,
+        brief: Arc::clone(brief),
+        seq: 1,
+        state: if foreign { State::Running } else { State::Queued },
+        cause: None,
+        reason: None,
+        stop: None,
+        generation: 1,
+        attempt: 1,
+        tries: 1,
+        interruptions: 0,
+        model: 0,
+        key: Arc::clone(key),
+        session: adopted.clone(),
+        turn: if foreign {
+            Turn { n: 1, kind: TurnKind::Foreign, phase: Phase::Taken, at: line.stamp.tick, ..Turn::default() }
+        } else {
+            Turn::default()
+        },
+        evidence: Evidence::default(),
+        parent: parent.clone(),
+        launched_by: *launched_by,
+        root: *root,
+        depth: *depth,
+        batch: batch.clone(),
+        after: after.clone(),
+        arrival: line.seq,
+        until: None,
+        spent_before: Spend::default(),
+        spent: Spend::default(),
+        spent_below: Spend::default(),
+        reserved: Spend::default(),
+        breaker: Breaker::default(),
+        asks: Vec::new(),
+        sends: Vec::new(),
+        sends_made: 0,
+        notices: Vec::new(),
+        telemetry: Vec::new(),
+        past: Vec::new(),
+        orphans: Vec::new(),
+        unconfirmed: false,
+        result: None,
+        late: None,
+        error: None,
+        flagged: false,
+        adopted: foreign,
+        tool: None,
+        created: line.stamp,
+        started: foreign.then_some(line.stamp),
+        ended: None,
+        entered: line.stamp.tick,
+        active: line.stamp.tick,
+        live: Live::default(),
+    })
+}
+
+/// Takes the next line in. Numbers the line within its task.
+pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
+    task.seq += 1;
+    let tick = line.stamp.tick;
+    match record {
+        TaskRecord::Accepted { .. } | TaskRecord::Stale { .. } => {}
+        TaskRecord::DependencyMet { on } => task.after.retain(|waits| waits != on),
+        TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
+        TaskRecord::GenerationOpened { generation, parent } => {
+            generation_opened(task, *generation);
+            if let Some((parent, batch)) = parent {
+                task.parent = parent.clone();
+                task.batch = batch.clone();
+            }
+        }
+        TaskRecord::TurnOpened { turn, kind, debrief, send } => {
+            task.turn =
+                Turn { n: *turn, kind: *kind, phase: Phase::Unsent, debrief: *debrief, send: *send, at: tick };
+            task.evidence = Evidence::default();
+            task.sends.retain(|n| Some(*n) != *send);
+        }
+        TaskRecord::Moved { .. } => moved(task, record, line),
+        TaskRecord::StopTurned { stop } => task.stop = Some(stop.clone()),
+        TaskRecord::Seen { fact, .. } => seen(task, fact, tick),
+        TaskRecord::Late { text } => task.late = Some(*text),
+        TaskRecord::Result { text, error } => {
+            task.result = *text;
+            task.error = error.clone();
+        }
+        TaskRecord::AskOpened { ask, seen } => task.asks.push(Ask {
+            id: *ask,
+            attempt: task.attempt,
+            seen: seen.clone(),
+            state: AskState::Open,
+            at: tick,
+            answer: None,
+            by: None,
+        }),
+        TaskRecord::AskMoved { ask, to, answer, by } => {
+            if let Some(known) = task.asks.iter_mut().find(|known| known.id == *ask) {
+                known.state = *to;
+                known.answer = answer.clone();
+                known.by = by.clone();
+            }
+        }
+        TaskRecord::AskDone { ask } => task.asks.retain(|known| known.id != *ask),
+        TaskRecord::SendTaken { n, .. } => {
+            task.sends.push(*n);
+            task.sends_made = *n;
+        }
+        TaskRecord::NoticeMoved { .. } | TaskRecord::NoticeRouted { .. } => notice(task, record, tick),
+        TaskRecord::ParentMoved { to, batch } => {
+            task.parent = to.clone();
+            task.batch = batch.clone();
+        }
+        TaskRecord::Reserved { amount, .. } => task.reserved = task.reserved.plus(*amount),
+        TaskRecord::Refunded { amount, used, .. } => {
+            task.reserved = task.reserved.minus(*amount);
+            task.spent_below = task.spent_below.plus(*used);
+        }
+        TaskRecord::Charged { used, .. } => task.spent_below = task.spent_below.plus(*used),
+        TaskRecord::TelemetryTaken { generation } => task.telemetry.retain(|owed| owed != generation),
+        TaskRecord::OrphanSeen { attempt, session } => {
+            task.orphans.push(Orphan { attempt: *attempt, session: Arc::clone(session), since: tick });
+        }
+        TaskRecord::OrphanGone { attempt, confirmed } => {
+            task.orphans.retain(|orphan| orphan.attempt != *attempt);
+            let other = task.unconfirmed && *attempt != task.attempt;
+            task.unconfirmed = other || !confirmed;
+        }
+    }
+}
+
+fn generation_opened(task: &mut Task, generation: u32) {
+    task.generation = generation;
+    task.tries = 0;
+    task.interruptions = 0;
+    task.result = None;
+    task.late = None;
+    task.error = None;
+    task.ended = None;
+    task.started = None;
+    task.flagged = false;
+    task.breaker = Breaker::default();
+    task.past.clear();
+}
+
+fn attempt_opened(task: &mut Task, record: &TaskRecord) {
+    let TaskRecord::AttemptOpened { attempt, model, key, keep_session, after, interrupted } = record else {
+        return;
+    };
+    if task.tries > 0 {
+        task.past.push(Past {
+            attempt: task.attempt,
+            model: task.model,
+            session: task.session.clone(),
+            error: after.clone(),
+        });
+    }
+    task.attempt = *attempt;
+    task.tries += 1;
+    task.interruptions += u32::from(*interrupted);
+    task.model = *model;
+    task.key = Arc::clone(key);
+    if !keep_session {
+        task.session = None;
+    }
+    task.turn = Turn::default();
+    task.evidence = Evidence::default();
+    task.asks.clear();
+    task.spent_before = task.spent_before.plus(task.spent);
+    task.spent = Spend::default();
+}
+
+/// The state changes here and nowhere else.
+fn moved(task: &mut Task, record: &TaskRecord, line: Line) {
+    let TaskRecord::Moved { to, cause, reason, stop, until, flagged, told } = record else {
+        return;
+    };
+    task.state = *to;
+    task.cause = *cause;
+    task.reason = Some(reason.clone());
+    task.stop = stop.clone();
+    task.until = *until;
+    task.flagged |= *flagged;
+    task.entered = line.stamp.tick;
+    task.unconfirmed |= *cause == Some(Cause::AbortUnconfirmed);
+    if *to == State::Starting && task.started.is_none() {
+        task.started = Some(line.stamp);
+    }
+    if !to.is_terminal() {
+        return;
+    }
+    task.ended = Some(line.stamp);
+    task.asks.clear();
+    task.sends.clear();
+    task.after.clear();
+    task.telemetry.push(task.generation);
+    if let Some((parent, batch)) = told {
+        task.notices.push(Notice {
+            generation: task.generation,
+            to: parent.clone(),
+            batch: batch.clone(),
+            seq: line.seq,
+            state: DeliveryState::Owed,
+            outcome: *to,
+            debrief: None,
+            seals: 0,
+            each: task.brief.notify == Notify::Each,
+            inbox: task.brief.notify == Notify::Inbox,
+            code: (*cause == Some(Cause::AbortUnconfirmed)).then_some(Code::AbortUnconfirmed),
+            at: line.stamp.tick,
+        });
+    }
+}
+
+fn seen(task: &mut Task, fact: &Fact, tick: u64) {
+    task.evidence.see(fact, tick);
+    match fact {
+        Fact::SessionMade { session } => task.session = Some(Arc::clone(session)),
+        // A phase only moves on: what was taken or has ended is not undone by a reply that was late.
+        Fact::PromptTaken => task.turn.phase = task.turn.phase.max(Phase::Taken),
+        Fact::PromptUnsure { .. } => task.turn.phase = task.turn.phase.max(Phase::Unsure),
+        Fact::Active | Fact::ToolEnded { .. } | Fact::Compacted => task.active = tick,
+        Fact::ToolBegan { call } => {
+            task.active = tick;
+            task.tool = Some(Arc::clone(&call.tool));
+            count(task, call);
+        }
+        Fact::Spent { total } => task.spent = task.spent.most(*total),
+        Fact::Ended { .. } | Fact::Exited { .. } => {
+            task.active = tick;
+            if task.evidence.end.is_some() {
+                task.turn.phase = Phase::Ended;
+            }
+        }
+        // A tool that the host shows to run is activity, however quiet it is.
+        Fact::Looked { picture } if !picture.calls.is_empty() => {
+            task.active = tick;
+            task.turn.phase = shown_phase(task, picture);
+        }
+        Fact::Looked { picture } => task.turn.phase = shown_phase(task, picture),
+        Fact::StartFailed { .. }
+        | Fact::StartUnsure { .. }
+        | Fact::PromptRefused { .. }
+        | Fact::AskOpened { .. }
+        | Fact::AskClosed { .. }
+        | Fact::Todos { .. }
+        | Fact::EndHint
+        | Fact::ErrorHint { .. }
+        | Fact::ProviderWait { .. }
+        | Fact::OddWord { .. }
+        | Fact::Busy
+        | Fact::LookFailed { .. }
+        | Fact::Interrupted { .. }
+        | Fact::SessionDeleted
+        | Fact::HostGone { .. }
+        | Fact::Stopped
+        | Fact::StopRefused { .. } => {}
+    }
+}
+
+/// How far the turn has come, by what the host's records show of it.
+fn shown_phase(task: &Task, picture: &Picture) -> Phase {
+    match (&picture.turn, task.turn.phase) {
+        (TurnRecord::Absent, Phase::Unsure) => Phase::Unsent,
+        (TurnRecord::Open, Phase::Unsent | Phase::Unsure) => Phase::Taken,
+        (TurnRecord::Ended(_), _) if task.evidence.end.is_some() => Phase::Ended,
+        (TurnRecord::Absent | TurnRecord::Open | TurnRecord::Ended(_) | TurnRecord::Unreadable, phase) => phase,
+    }
+}
+
+/// How many calls are remembered so that none is counted twice.
+const CALLS_REMEMBERED: usize = 32;
+
+fn count(task: &mut Task, call: &Call) {
+    let breaker = &mut task.breaker;
+    if breaker.seen.contains(&call.id) {
+        return;
+    }
+    if breaker.seen.len() == CALLS_REMEMBERED {
+        breaker.seen.remove(0);
+    }
+    breaker.seen.push(call.id);
+    breaker.all += 1;
+    task.spent.calls += 1;
+    match call.input {
+        Some(input) if breaker.last == Some(input) => breaker.same += 1,
+        Some(input) => {
+            breaker.last = Some(input);
+            breaker.same = 1;
+        }
+        None => {
+            breaker.last = None;
+            breaker.same = 0;
+        }
+    }
+}
+
+fn notice(task: &mut Task, record: &TaskRecord, tick: u64) {
+    match record {
+        TaskRecord::NoticeMoved { generation, to, debrief, code } => {
+            if to.is_over() {
+                task.notices.retain(|notice| notice.generation != *generation);
+                return;
+            }
+            let Some(notice) = task.notices.iter_mut().find(|n| n.generation == *generation) else {
+                return;
+            };
+            notice.seals += u32::from(*to == DeliveryState::Sealed);
+            notice.state = *to;
+            notice.debrief = *debrief;
+            notice.code = code.or(notice.code);
+        }
+        TaskRecord::NoticeRouted { generation, to, batch, code } => {
+            let Some(notice) = task.notices.iter_mut().find(|n| n.generation == *generation) else {
+                return;
+            };
+            notice.to = to.clone();
+            notice.batch = batch.clone();
+            notice.state = DeliveryState::Owed;
+            notice.debrief = None;
+            notice.code = code.or(notice.code);
+            notice.at = tick;
+        }
+        TaskRecord::Accepted { .. }
+        | TaskRecord::DependencyMet { .. }
+        | TaskRecord::AttemptOpened { .. }
+        | TaskRecord::GenerationOpened { .. }
+        | TaskRecord::TurnOpened { .. }
+        | TaskRecord::Moved { .. }
+        | TaskRecord::StopTurned { .. }
+        | TaskRecord::Seen { .. }
+        | TaskRecord::Stale { .. }
+        | TaskRecord::Late { .. }
+        | TaskRecord::Result { .. }
+        | TaskRecord::AskOpened { .. }
+        | TaskRecord::AskMoved { .. }
+        | TaskRecord::AskDone { .. }
+        | TaskRecord::SendTaken { .. }
+        | TaskRecord::ParentMoved { .. }
+        | TaskRecord::Reserved { .. }
+        | TaskRecord::Refunded { .. }
+        | TaskRecord::Charged { .. }
+        | TaskRecord::TelemetryTaken { .. }
+        | TaskRecord::OrphanSeen { .. }
+        | TaskRecord::OrphanGone { .. } => {}
+    }
+}

@@ -1,0 +1,207 @@
+//! Everything the decider takes in, in one file: what doors ask, what the world reports, what follows.
+
+use std::sync::Arc;
+
+use crate::fact::{Fact, Fence};
+use crate::ids::{AskId, DebriefId, PostId, TaskId};
+use crate::payload::Payload;
+use crate::reason::Caller;
+use crate::refs::{Origin, ParentRef};
+use crate::spec::Spec;
+use crate::task::{Answer, BatchId, Task};
+use crate::world::{Timer, Who};
+
+/// Names a request so that its reply finds the way back.
+pub type Request = u64;
+
+/// What is acknowledged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Receipt {
+    Debrief(DebriefId),
+    /// The reply to the owner's own read is known to have arrived.
+    Notice { task: TaskId, generation: u32 },
+}
+
+/// What a parent shows of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParentFact {
+    TurnBegan { turn: Arc<str> },
+    TurnEnded { turn: Arc<str> },
+    /// A look found it between turns.
+    Between,
+    /// Prompts of a person that wait to be taken.
+    PersonWaits { count: u32 },
+    Unreachable,
+    Deleted,
+}
+
+/// What became of a send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeliveryFact {
+    /// Seen at the parent.
+    Accepted,
+    /// A turn of the parent answered it. What it said goes to the origin's room.
+    Answered { text: Option<Payload> },
+    /// Settled without an answer to look at: the person stopped the turn, or another turn had it in view.
+    Shared,
+    /// The parent is in a turn.
+    Busy,
+    Failed { why: Arc<str>, retry_after_ms: Option<u64> },
+    /// It will never be taken: the parent is not there.
+    Gone,
+}
+
+/// What became of a post.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PostFact {
+    Posted,
+    Failed { why: Arc<str>, retry_after_ms: Option<u64> },
+    /// The room will never take it.
+    Closed { why: Arc<str> },
+}
+
+/// One input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    // Doors.
+    Reserve { request: Request, root: TaskId },
+    Release { reservation: Request },
+    Launch { request: Request, id: TaskId, spec: Box<Spec>, reservation: Option<Request> },
+    Adopt { request: Request, id: TaskId, spec: Box<Spec>, session: Arc<str> },
+    Cancel { request: Request, task: TaskId, by: Caller, text: Option<Arc<str>>, quiet: bool },
+    Resume { request: Request, task: TaskId, prompt: Payload, parent: Option<ParentRef>, by: Caller },
+    Retry { request: Request, task: TaskId, by: Caller },
+    Send { request: Request, task: TaskId, text: Payload },
+    Answer { request: Request, ask: AskId, answer: Answer, by: Caller },
+    Read { request: Request, task: TaskId },
+    Wait { request: Request, task: TaskId, ms: u64, by: Caller },
+    /// The one who waits went away.
+    Forget { request: Request },
+    Reroute { request: Request, task: TaskId, origin: Origin },
+    Lease { request: Request, consumer: Arc<str>, parent: ParentRef },
+    Ack { request: Request, receipt: Receipt },
+
+    // The world.
+    Observed { task: TaskId, fence: Fence, fact: Fact },
+    Parent { parent: ParentRef, fact: ParentFact },
+    Composed {
+        parent: ParentRef,
+        batch: (BatchId, Option<Origin>),
+        notices: Vec<(TaskId, u32)>,
+        id: DebriefId,
+        nonce: Arc<str>,
+        text: Payload,
+    },
+    Delivery { debrief: DebriefId, fact: DeliveryFact },
+    Posted { post: PostId, fact: PostFact },
+    /// The host has the answer to an ask.
+    AnswerTaken { ask: AskId },
+    TelemetryTaken { task: TaskId, generation: u32 },
+    /// A task that was not in memory, as the store has it.
+    Loaded { id: TaskId, task: Option<Box<Task>> },
+    /// Tasks whose retention is over, as the store sees it.
+    Expired { tasks: Vec<TaskId> },
+    Timer { who: Who, timer: Timer },
+
+    // What follows from a decision, within the same commit.
+    Then(Then),
+}
+
+/// Consequences: decided one by one, on the World as it is by then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Then {
+    /// Weigh the evidence of a task.
+    Judge(TaskId),
+    /// Give free slots of a key away; a lender's descendants go first.
+    Pump { key: Arc<str>, lender: Option<TaskId> },
+    /// A generation ended: descendants, dependants, ancestors, waiting requests.
+    Ended(TaskId),
+    /// End a task with what lives below it.
+    Cancel { task: TaskId, why: CancelWhy, quiet: bool },
+    /// Nobody is to be told of an end: one line in the origin's room.
+    Marker(TaskId),
+    /// What this parent, which cannot be told any more, is owed goes elsewhere.
+    Heirs(ParentRef),
+    /// Look whether a sealed debrief is wholly settled.
+    Withdraw(DebriefId),
+    /// Answer those who wait for a task's end.
+    Waiters(TaskId),
+    /// Let go of an ended task if nobody needs it.
+    Evict(TaskId),
+    /// A budget may be used up; `spender` used of it last.
+    Budget { owner: TaskId, spender: TaskId },
+}
+
+/// Why a cascade ends a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CancelWhy {
+    Asked { by: Caller, text: Option<Arc<str>> },
+    Ancestor(TaskId),
+    ParentDeleted,
+}
+
+impl Input {
+    /// The task it cannot be decided without.
+    pub fn needs(&self) -> Option<TaskId> {
+        match self {
+            Self::Cancel { task, .. }
+            | Self::Resume { task, .. }
+            | Self::Retry { task, .. }
+            | Self::Send { task, .. }
+            | Self::Read { task, .. }
+            | Self::Wait { task, .. }
+            | Self::Reroute { task, .. }
+            | Self::Observed { task, .. }
+            | Self::TelemetryTaken { task, .. } => Some(*task),
+            Self::Ack { receipt: Receipt::Notice { task, .. }, .. } => Some(*task),
+            Self::Launch { spec, .. } | Self::Adopt { spec, .. } => spec.launched_by,
+            Self::Reserve { root, .. } => Some(*root),
+            Self::Release { .. }
+            | Self::Answer { .. }
+            | Self::Forget { .. }
+            | Self::Lease { .. }
+            | Self::Ack { receipt: Receipt::Debrief(_), .. }
+            | Self::Parent { .. }
+            | Self::Composed { .. }
+            | Self::Delivery { .. }
+            | Self::Posted { .. }
+            | Self::AnswerTaken { .. }
+            | Self::Loaded { .. }
+            | Self::Expired { .. }
+            | Self::Timer { .. }
+            | Self::Then(_) => None,
+        }
+    }
+
+    /// The request that waits for a reply to it.
+    pub fn request(&self) -> Option<Request> {
+        match self {
+            Self::Reserve { request, .. }
+            | Self::Launch { request, .. }
+            | Self::Adopt { request, .. }
+            | Self::Cancel { request, .. }
+            | Self::Resume { request, .. }
+            | Self::Retry { request, .. }
+            | Self::Send { request, .. }
+            | Self::Answer { request, .. }
+            | Self::Read { request, .. }
+            | Self::Wait { request, .. }
+            | Self::Reroute { request, .. }
+            | Self::Lease { request, .. }
+            | Self::Ack { request, .. } => Some(*request),
+            Self::Release { .. }
+            | Self::Forget { .. }
+            | Self::Observed { .. }
+            | Self::Parent { .. }
+            | Self::Composed { .. }
+            | Self::Delivery { .. }
+            | Self::Posted { .. }
+            | Self::AnswerTaken { .. }
+            | Self::TelemetryTaken { .. }
+            | Self::Loaded { .. }
+            | Self::Expired { .. }
+            | Self::Timer { .. }
+            | Self::Then(_) => None,
+        }
+    }
+}

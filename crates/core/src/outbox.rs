@@ -1,0 +1,93 @@
+//! Owns what is on its way to a parent or a room: debriefs and posts, each sealed before its first send.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{DebriefId, PostId, TaskId};
+use crate::payload::TextRef;
+use crate::refs::{Origin, ParentRef};
+use crate::task::BatchId;
+use crate::words::{Code, DeliveryState};
+
+/// One delivery of a batch's notices to its parent. Its bytes never change once sealed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Debrief {
+    pub id: DebriefId,
+    pub parent: ParentRef,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    pub batch: BatchId,
+    /// Task and generation, in commit order.
+    pub notices: Vec<(TaskId, u32)>,
+    pub text: TextRef,
+    /// Stands in the token by which the parent may choose silence.
+    pub nonce: Arc<str>,
+    pub state: DeliveryState,
+    /// Sends so far.
+    pub tries: u32,
+    /// Not before this tick.
+    pub next: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_sent: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<u64>,
+    /// The consumer that has it, until its acknowledgement or this tick.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<(Arc<str>, u64)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// A marker was posted in its place: it stays in the inbox and is not sent by itself any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parked: bool,
+}
+
+impl Debrief {
+    /// Whether its next send has no time to wait for.
+    pub fn is_to_be_sent(&self) -> bool {
+        let out = matches!(self.state, DeliveryState::Sealed | DeliveryState::Sent);
+        out && self.next == 0 && self.lease.is_none() && !self.parked
+    }
+
+    /// A restart came between: what was to be pushed may be at its parent, which is asked first.
+    pub(crate) fn perhaps_sent(&mut self) {
+        let pushed = match self.parent {
+            ParentRef::Conversation(_) | ParentRef::Session { .. } | ParentRef::Webhook(_) => true,
+            ParentRef::None | ParentRef::Inbox { .. } | ParentRef::Task(_) => false,
+        };
+        if pushed && self.state == DeliveryState::Sealed {
+            self.tries = self.tries.max(1);
+        }
+    }
+
+    /// Whether it stays where it is until somebody acknowledges it.
+    pub fn is_resting(&self) -> bool {
+        self.parked || self.state == DeliveryState::Undeliverable
+    }
+}
+
+/// What a post says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PostKind {
+    /// The parent's answer to a debrief.
+    Answer { debrief: DebriefId },
+    /// One plain line in place of an answer, with the code that says why.
+    Marker { task: TaskId, generation: u32, code: Code },
+}
+
+/// One message to a room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Post {
+    pub id: PostId,
+    pub origin: Origin,
+    pub kind: PostKind,
+    pub text: TextRef,
+    /// Order within its room: the number of the row that sealed it.
+    pub seq: u64,
+    pub state: DeliveryState,
+    pub tries: u32,
+    pub next: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+}

@@ -1,0 +1,39 @@
+//! Owns what a door is told in return. Released only after the commit.
+
+use std::sync::Arc;
+
+use crate::ids::{AskId, DebriefId, TaskId};
+use crate::input::Request;
+use crate::words::{Code, State};
+
+/// The answer to one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub request: Request,
+    pub answer: Told,
+}
+
+/// What is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Told {
+    Reserved,
+    /// The task's id; `existing` when the same key came before.
+    Accepted { task: TaskId, existing: bool },
+    /// Cancel is under way or done; `state` is where the task stands now.
+    /// `below` names what is cancelled with it: a cascade is complete once all of these have ended.
+    Cancelling { task: TaskId, state: State, below: Vec<TaskId> },
+    /// It had ended before; nothing changed.
+    AlreadyEnded { task: TaskId, state: State },
+    Resumed { task: TaskId, generation: u32 },
+    SendTaken { task: TaskId, n: u32 },
+    Answered { ask: AskId },
+    /// Read the task now: it is as fresh as it gets. `asked` tells whether the host said something.
+    ReadNow { task: TaskId, as_of: u64, fresh: bool },
+    /// A wait is over: the task ended, or the time is up.
+    WaitOver { task: TaskId, ended: bool },
+    Leased { debrief: Option<DebriefId> },
+    Acked { known: bool },
+    Rerouted { task: TaskId },
+    /// Nothing was changed.
+    Refused { code: Code, why: Arc<str> },
+}

@@ -1,0 +1,355 @@
+//! Owns the record of one task: what a row holds (`Task`) and what memory alone holds (`Live`).
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::evidence::Evidence;
+use crate::fact::{AskSeen, Fence, HostError};
+use crate::ids::{AskId, DebriefId, TaskId};
+use crate::payload::TextRef;
+use crate::reason::{Caller, Reason};
+use crate::refs::ParentRef;
+use crate::spec::{Brief, Model, Spend};
+use crate::time::Stamp;
+use crate::words::{Cause, Code, DeliveryState, Phase, State, Target, TurnKind, words};
+
+/// The tasks that one parent launched in one turn, with one origin.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum BatchId {
+    #[serde(rename = "name")]
+    Named(Arc<str>),
+    #[serde(rename = "turn")]
+    Turn(Arc<str>),
+    /// Turn unknown: all its living ones, counted.
+    #[serde(rename = "open")]
+    Open(u32),
+}
+
+/// The latest turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Counted over the attempt, from 1; 0 before the first.
+    pub n: u32,
+    pub kind: TurnKind,
+    pub phase: Phase,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debrief: Option<DebriefId>,
+    /// Number of the `send` it carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send: Option<u32>,
+    pub at: u64,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self { n: 0, kind: TurnKind::First, phase: Phase::Unsent, debrief: None, send: None, at: 0 }
+    }
+}
+
+/// A stop under way, and where it leads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    pub target: Target,
+    pub cause: Cause,
+    pub reason: Reason,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Next>,
+    /// Nothing is owed for this end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quiet: bool,
+}
+
+/// What follows a failed attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Next {
+    pub model: u8,
+    pub keep_session: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
+}
+
+/// When a pause ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Until {
+    /// On the ledger's clock.
+    #[serde(rename = "tick")]
+    Tick(u64),
+    /// At a time that the provider named.
+    #[serde(rename = "wall")]
+    Wall(i64),
+}
+
+words! {
+    /// What an ask has come to.
+    AskState { Open = "open", Answered = "answered", Expired = "expired", Withdrawn = "withdrawn" }
+}
+
+/// What somebody answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    Allow,
+    Deny,
+    Text(Arc<str>),
+}
+
+/// An ask that the child waits on, or whose answer is on its way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    pub id: AskId,
+    pub attempt: u32,
+    pub seen: AskSeen,
+    pub state: AskState,
+    pub at: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<Answer>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Caller>,
+}
+
+/// What a parent is owed about one generation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    pub generation: u32,
+    /// Who is told: the parent when the generation ended, or its heir.
+    pub to: ParentRef,
+    pub batch: BatchId,
+    /// Number of the journal row that ended the generation: the order of delivery.
+    pub seq: u64,
+    pub state: DeliveryState,
+    pub outcome: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub debrief: Option<DebriefId>,
+    /// How often it was sealed into a debrief.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub seals: u32,
+    /// Told by itself, at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub each: bool,
+    /// Wakes nobody.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inbox: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    pub at: u64,
+}
+
+/// Tool calls, as the breaker counts them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Breaker {
+    /// Tool and input of the last call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<u64>,
+    /// How many in a row were the same.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub same: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub all: u32,
+    /// The last calls that were counted, so that none is counted twice.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<u64>,
+}
+
+/// How one attempt ended, for the timeline of a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Past {
+    pub attempt: u32,
+    pub model: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Box<HostError>>,
+}
+
+/// A session that arrived after its attempt was over: it must be aborted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Orphan {
+    pub attempt: u32,
+    pub session: Arc<str>,
+    pub since: u64,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// One piece of delegated work, as its row holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    pub id: TaskId,
+    pub brief: Arc<Brief>,
+    /// Number of its last journal row.
+    pub seq: u64,
+    pub state: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Box<Stop>>,
+    pub generation: u32,
+    pub attempt: u32,
+    /// Attempts made in this generation.
+    pub tries: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub interruptions: u32,
+    pub model: u8,
+    /// The key whose slots its turns count against.
+    pub key: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub turn: Turn,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub evidence: Evidence,
+    pub parent: ParentRef,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launched_by: Option<TaskId>,
+    pub root: TaskId,
+    pub depth: u32,
+    pub batch: BatchId,
+    /// What it still waits for before it may run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<TaskId>,
+    /// Place in the queue within a priority.
+    pub arrival: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
+    /// What earlier attempts used, and what this one did so far.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub spent_before: Spend,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub spent: Spend,
+    /// What tasks below it used on its account, and what is set aside for them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub spent_below: Spend,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub reserved: Spend,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub breaker: Breaker,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<Ask>,
+    /// Sends that wait for their turn, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sends: Vec<u32>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sends_made: u32,
+    /// Notices without their receipt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
+    /// Generations whose telemetry record is not taken yet, with how they ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub telemetry: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub past: Vec<Past>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<Orphan>,
+    /// An attempt was given up on and may still run: no new one is begun.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfirmed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<TextRef>,
+    /// An answer that came after the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<TextRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Box<HostError>>,
+    /// Completed with something to look at: no text, to-dos left open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flagged: bool,
+    /// Came in by adopt: counted, but never the reason to hold others back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Arc<str>>,
+    pub created: Stamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Stamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Stamp>,
+    /// When it entered its state.
+    pub entered: u64,
+    /// Last activity that was written down.
+    pub active: u64,
+    /// What memory alone holds.
+    #[serde(skip)]
+    pub live: Live,
+}
+
+/// What memory alone holds of a task; empty after a restart.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Live {
+    /// Last activity; at least `Task::active`.
+    pub active: u64,
+    /// When a fact last came from the host itself.
+    pub observed: u64,
+    /// The host is being asked since.
+    pub probe: Option<u64>,
+    /// When asking last came to an end, with an answer or without.
+    pub probed: u64,
+    /// Its slot is lent while it waits in a blocking read.
+    pub lent: bool,
+    /// It wants its lent slot back.
+    pub retaking: bool,
+    /// Requests that wait for a look at the host.
+    pub readers: Vec<u64>,
+    /// Requests that wait for its end.
+    pub waiters: Vec<u64>,
+    /// Waiting requests of its own, for which it lent its slot.
+    pub lends_for: Vec<u64>,
+}
+
+impl Task {
+    pub fn model(&self) -> Option<&Model> {
+        self.brief.models.get(usize::from(self.model))
+    }
+
+    pub fn fence(&self) -> Fence {
+        Fence { attempt: self.attempt, turn: self.turn.n }
+    }
+
+    pub fn is_living(&self) -> bool {
+        !self.state.is_terminal()
+    }
+
+    /// Whether something about it is still owed to anyone.
+    pub fn is_owed(&self) -> bool {
+        !self.notices.is_empty() || !self.telemetry.is_empty() || !self.orphans.is_empty()
+    }
+
+    /// Waits for a slot to run a turn that is ready.
+    pub fn wants_turn(&self) -> bool {
+        self.state == State::WaitingChildren
+            && (matches!(self.turn.phase, Phase::Unsent | Phase::Unsure) || !self.sends.is_empty())
+    }
+
+    pub fn open_asks(&self) -> impl Iterator<Item = &Ask> {
+        self.asks.iter().filter(|ask| ask.state == AskState::Open)
+    }
+
+    /// All it used, what ran below on its account included.
+    pub fn used(&self) -> Spend {
+        self.spent_before.plus(self.spent).plus(self.spent_below)
+    }
+
+    /// When its time is up: its own limit or its budget of wall time, whichever is less.
+    pub fn time_up(&self) -> Option<u64> {
+        let limits = [self.brief.over.timeout_ms, self.brief.budget.wall_ms];
+        let least = limits.into_iter().flatten().min()?;
+        Some(self.started?.tick.saturating_add(least))
+    }
+
+    pub fn last_active(&self) -> u64 {
+        self.active.max(self.live.active)
+    }
+
+    pub fn notice(&self, generation: u32) -> Option<&Notice> {
+        self.notices.iter().find(|notice| notice.generation == generation)
+    }
+}

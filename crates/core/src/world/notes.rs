@@ -1,0 +1,87 @@
+//! What memory alone keeps, applied: nothing here is written down, and nothing here changes a row.
+
+use super::{Tree, Who, World};
+use crate::change::Note;
+use crate::ids::TaskId;
+use crate::task::{Live, Task};
+
+impl World {
+    pub(super) fn note(&mut self, note: &Note, tick: u64) {
+        match note {
+            Note::Loaded(task) => {
+                if !self.tasks.contains(&task.id) {
+                    self.admit(task.clone());
+                }
+            }
+            Note::Evicted(id) => self.evict(*id),
+            Note::Active(id) => self.with_live(*id, |live| {
+                live.active = tick;
+                live.observed = tick;
+            }),
+            Note::Observed(id) => self.with_live(*id, |live| live.observed = tick),
+            Note::ProbeAsked(id) => self.with_live(*id, |live| live.probe = live.probe.or(Some(tick))),
+            Note::ProbeDone(id) => self.with_live(*id, |live| {
+                live.probe = None;
+                live.probed = tick;
+            }),
+            Note::ReaderCame(id, request) => self.with_live(*id, |live| live.readers.push(*request)),
+            Note::ReadersWent(id) => self.with_live(*id, |live| live.readers.clear()),
+            Note::WaitCame(request, wait) => {
+                self.with_live(wait.task, |live| live.waiters.push(*request));
+                if let Some(lender) = wait.lender {
+                    self.with_live(lender, |live| live.lends_for.push(*request));
+                }
+                self.waits.insert(*request, wait.clone());
+                self.arm(&Who::Wait(*request));
+            }
+            Note::WaitWent(request) => {
+                if let Some(wait) = self.waits.remove(request) {
+                    self.with_live(wait.task, |live| live.waiters.retain(|known| known != request));
+                    if let Some(lender) = wait.lender {
+                        self.with_live(lender, |live| live.lends_for.retain(|known| known != request));
+                    }
+                    self.disarm(&Who::Wait(*request));
+                }
+            }
+            Note::Lent { task, lent, retaking } => self.reindexed(*task, |known| {
+                known.live.lent = *lent;
+                known.live.retaking = *retaking;
+            }),
+            Note::ParentTurn(parent, turn) => self.set_parent_turn(parent, turn.clone(), tick),
+            Note::ParentLook(parent, next) => self.set_parent_look(parent, *next, tick),
+            Note::ParentSilent(parent) => self.set_parent_silent(parent, tick),
+            Note::BatchesAged(parent) => self.set_batches_aged(parent, tick),
+            Note::PersonWaits(parent, count) => self.set_person_waits(parent, *count),
+            Note::ParentGone(parent) => self.set_parent_gone(parent),
+            Note::Reserved(id, reservation) => {
+                self.trees.or_default(reservation.root).reserved += 1;
+                self.reservations.insert(*id, reservation.clone());
+                self.arm(&Who::Reservation(*id));
+            }
+            Note::Released(id) => {
+                if let Some(reservation) = self.reservations.remove(id) {
+                    if let Some(tree) = self.trees.get_mut(&reservation.root) {
+                        tree.reserved -= 1;
+                        if *tree == Tree::default() {
+                            self.trees.remove(&reservation.root);
+                        }
+                    }
+                    self.disarm(&Who::Reservation(*id));
+                }
+            }
+        }
+    }
+
+    fn with_live(&mut self, id: TaskId, change: impl FnOnce(&mut Live)) {
+        if let Some(task) = self.tasks.get_mut(&id) {
+            change(&mut task.live);
+            self.arm(&Who::Task(id));
+        }
+    }
+
+    fn reindexed(&mut self, id: TaskId, change: impl FnOnce(&mut Task)) {
+        if let Some(task) = self.tasks.remove(&id) {
+            self.refolded(task, |_, task| change(task));
+        }
+    }
+}

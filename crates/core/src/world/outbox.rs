@@ -1,0 +1,101 @@
+//! Debriefs and posts as the World holds them: each moves by one journal line at a time, and leaves when
+//! nothing more is owed.
+
+use std::sync::Arc;
+
+use super::{Who, World};
+use crate::fold::Line;
+use crate::outbox::{Debrief, Post};
+use crate::record::OutboxRecord;
+use crate::words::DeliveryState;
+
+impl World {
+    pub(super) fn apply_outbox(&mut self, record: &OutboxRecord, line: Line) {
+        match record {
+            OutboxRecord::Sealed { debrief } => self.insert_debrief((**debrief).clone()),
+            OutboxRecord::DebriefMoved { debrief, .. } => {
+                let Some(mut known) = self.debriefs.remove(debrief) else {
+                    return;
+                };
+                self.unindex_debrief(&known);
+                debrief_moved(&mut known, record, line.stamp.tick);
+                if known.state.is_over() {
+                    self.disarm(&Who::Debrief(*debrief));
+                    self.tidy_parent(&known.parent);
+                    self.left.debriefs.push(known);
+                    return;
+                }
+                self.insert_debrief(known);
+            }
+            OutboxRecord::PostSealed { post } => self.insert_post((**post).clone()),
+            OutboxRecord::PostMoved { post, to, next, code } => {
+                let Some(mut known) = self.posts.remove(post) else {
+                    return;
+                };
+                self.unindex_post(&known);
+                known.tries += u32::from(*to == DeliveryState::Sent && *next > 0);
+                known.state = *to;
+                known.next = *next;
+                known.code = code.or(known.code);
+                if known.state.is_over() {
+                    self.disarm(&Who::Post(*post));
+                    self.left.posts.push(known);
+                    return;
+                }
+                self.insert_post(known);
+            }
+            OutboxRecord::Purged { tasks } => {
+                for id in tasks {
+                    self.evict(*id);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn insert_debrief(&mut self, debrief: Debrief) {
+        let id = debrief.id;
+        self.index_debrief(&debrief);
+        self.debriefs.insert(id, debrief);
+        self.arm(&Who::Debrief(id));
+    }
+
+    pub(crate) fn insert_post(&mut self, post: Post) {
+        let id = post.id;
+        if post.state != DeliveryState::Undeliverable {
+            let room = (Arc::clone(&post.origin.room), Arc::clone(&post.origin.address));
+            self.rooms.entry(room).or_default().insert(post.seq, id);
+        }
+        self.posts.insert(id, post);
+        self.arm(&Who::Post(id));
+    }
+
+    fn unindex_post(&mut self, post: &Post) {
+        let room = (Arc::clone(&post.origin.room), Arc::clone(&post.origin.address));
+        if let Some(queue) = self.rooms.get_mut(&room) {
+            queue.remove(&post.seq);
+            if queue.is_empty() {
+                self.rooms.remove(&room);
+            }
+        }
+    }
+}
+
+fn debrief_moved(known: &mut Debrief, record: &OutboxRecord, tick: u64) {
+    let OutboxRecord::DebriefMoved { to, next, lease, code, parked, .. } = record else {
+        return;
+    };
+    // A send that is waited for, or that came to be seen, was one.
+    let sent = *next > 0 || known.state == DeliveryState::Accepted;
+    known.tries += u32::from(*to == DeliveryState::Sent && sent);
+    if matches!(to, DeliveryState::Sent | DeliveryState::Accepted) {
+        known.first_sent = known.first_sent.or(Some(tick));
+    }
+    if *to == DeliveryState::Accepted {
+        known.accepted = Some(tick);
+    }
+    known.state = *to;
+    known.next = *next;
+    known.lease = lease.clone();
+    known.code = code.or(known.code);
+    known.parked |= *parked;
+}

@@ -1,0 +1,46 @@
+//! The World from what the store holds: the same indexes, built by the same hands.
+
+use std::sync::Arc;
+
+use super::{Who, World};
+use crate::ids::TaskId;
+use crate::limits::Limits;
+use crate::outbox::{Debrief, Post};
+use crate::payload::Digest;
+use crate::task::Task;
+
+impl World {
+    /// Everything a start needs, put in its place.
+    pub fn restore(
+        limits: Limits,
+        tasks: Vec<Task>,
+        debriefs: Vec<Debrief>,
+        posts: Vec<Post>,
+        keys: Vec<(Digest, TaskId)>,
+        head: u64,
+    ) -> Self {
+        let mut world = Self { limits: Arc::new(limits), head, ..Self::default() };
+        for (digest, id) in keys {
+            world.idempotency.insert(digest, id);
+        }
+        for task in tasks {
+            world.admit(Box::new(task));
+        }
+        for mut debrief in debriefs {
+            debrief.perhaps_sent();
+            world.insert_debrief(debrief);
+        }
+        for post in posts {
+            world.insert_post(post);
+        }
+        world
+    }
+
+    /// The host is to be asked about this task: what a restart cannot know.
+    pub fn ask_host(&mut self, id: TaskId, tick: u64) {
+        if let Some(task) = self.tasks.get_mut(&id) {
+            task.live.probe = task.live.probe.or(Some(tick));
+            self.arm(&Who::Task(id));
+        }
+    }
+}

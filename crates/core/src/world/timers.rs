@@ -1,0 +1,349 @@
+//! Every reason to wake, in one place. A deadline is computed from what is stored; the timer index only
+//! says when to look, never later than the deadline, so moving a deadline back costs nothing.
+
+use std::collections::BTreeSet;
+
+use super::{ParentTurn, World};
+use crate::evidence::Verdict;
+use crate::ids::{DebriefId, PostId, TaskId};
+use crate::index::Index;
+use crate::outbox::Debrief;
+use crate::refs::ParentRef;
+use crate::task::{AskState, Task, Until};
+use crate::time::{Moment, backoff_ms};
+use crate::words::{Code, DeliveryState, Phase, State, Tri, words};
+
+/// What a timer belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Who {
+    Task(TaskId),
+    Parent(ParentRef),
+    Debrief(DebriefId),
+    Post(PostId),
+    Wait(u64),
+    Reservation(u64),
+}
+
+words! {
+    /// Why something is looked at again.
+    Timer {
+        Start = "start",
+        Quiet = "quiet",
+        NeverActive = "never_active",
+        Timeout = "timeout",
+        /// The host was asked and said nothing.
+        Probe = "probe",
+        /// Something is unsure: the host is asked again.
+        Reprobe = "reprobe",
+        Todos = "todos",
+        Ask = "ask",
+        StopGivesUp = "stop_gives_up",
+        Pause = "pause",
+        Orphan = "orphan",
+        BatchAge = "batch_age",
+        ParentLook = "parent_look",
+        Send = "send",
+        Handshake = "handshake",
+        Wake = "wake",
+        Lease = "lease",
+        Post = "post",
+        WaitOver = "wait_over",
+        Reservation = "reservation",
+    }
+}
+
+/// When to look at what. Two clocks: the ledger's, and the wall for times that a provider named.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timers {
+    ticks: BTreeSet<(u64, Who)>,
+    walls: BTreeSet<(i64, Who)>,
+    armed: Index<Who, (Option<u64>, Option<i64>)>,
+}
+
+/// A deadline on one of the two clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    Tick(u64),
+    Wall(i64),
+}
+
+impl At {
+    pub fn is_due(self, now: Moment) -> bool {
+        match self {
+            Self::Tick(tick) => tick <= now.tick,
+            Self::Wall(wall) => wall <= now.wall,
+        }
+    }
+}
+
+impl World {
+    /// The earliest look on each clock.
+    pub fn next_look(&self) -> (Option<u64>, Option<i64>) {
+        (
+            self.timers.ticks.first().map(|(tick, _)| *tick),
+            self.timers.walls.first().map(|(wall, _)| *wall),
+        )
+    }
+
+    /// The next thing whose deadline has passed; looks that came too early are put back.
+    pub fn next_due(&mut self, now: Moment) -> Option<(Who, Timer)> {
+        loop {
+            let ticked = self.timers.ticks.first().filter(|(tick, _)| *tick <= now.tick);
+            let walled = self.timers.walls.first().filter(|(wall, _)| *wall <= now.wall);
+            let who = match (ticked, walled) {
+                (Some((_, who)), _) | (None, Some((_, who))) => who.clone(),
+                (None, None) => return None,
+            };
+            self.disarm(&who);
+            let due = self.deadlines(&who).into_iter().find(|(_, at)| at.is_due(now));
+            if let Some((timer, _)) = due {
+                return Some((who, timer));
+            }
+            self.arm(&who);
+        }
+    }
+
+    /// Sees to it that `who` is looked at no later than its earliest deadline.
+    pub(crate) fn arm(&mut self, who: &Who) {
+        let (mut tick, mut wall) = (None, None);
+        for (_, at) in self.deadlines(who) {
+            match at {
+                At::Tick(t) => tick = Some(tick.map_or(t, |known: u64| known.min(t))),
+                At::Wall(w) => wall = Some(wall.map_or(w, |known: i64| known.min(w))),
+            }
+        }
+        if tick.is_none() && wall.is_none() {
+            return;
+        }
+        let armed = self.timers.armed.get(who).copied().unwrap_or_default();
+        let earlier = |new: Option<u64>, old: Option<u64>| match (new, old) {
+            (Some(new), Some(old)) => new < old,
+            (new, None) => new.is_some(),
+            (None, Some(_)) => false,
+        };
+        let mut now_armed = armed;
+        if earlier(tick, armed.0) {
+            if let Some(old) = armed.0 {
+                self.timers.ticks.remove(&(old, who.clone()));
+            }
+            now_armed.0 = tick;
+            self.timers.ticks.extend(tick.map(|tick| (tick, who.clone())));
+        }
+        if wall.is_some() && wall != armed.1 {
+            if let Some(old) = armed.1 {
+                self.timers.walls.remove(&(old, who.clone()));
+            }
+            now_armed.1 = wall;
+            self.timers.walls.extend(wall.map(|wall| (wall, who.clone())));
+        }
+        if now_armed != armed {
+            self.timers.armed.insert(who.clone(), now_armed);
+        }
+    }
+
+    pub(crate) fn disarm(&mut self, who: &Who) {
+        if let Some((tick, wall)) = self.timers.armed.remove(who) {
+            if let Some(tick) = tick {
+                self.timers.ticks.remove(&(tick, who.clone()));
+            }
+            if let Some(wall) = wall {
+                self.timers.walls.remove(&(wall, who.clone()));
+            }
+        }
+    }
+
+    /// Every deadline that runs for `who` now.
+    pub fn deadlines(&self, who: &Who) -> Vec<(Timer, At)> {
+        match who {
+            Who::Task(id) => self.task(*id).map_or_else(Vec::new, |task| self.task_deadlines(task)),
+            Who::Parent(parent) => self.parent_deadlines(parent),
+            Who::Debrief(id) => self.debrief_deadlines(*id),
+            Who::Post(id) => self
+                .posts
+                .get(id)
+                .filter(|post| post.state != DeliveryState::Undeliverable && post.next > 0)
+                .map_or_else(Vec::new, |post| vec![(Timer::Post, At::Tick(post.next))]),
+            Who::Wait(request) => self
+                .waits
+                .get(request)
+                .map_or_else(Vec::new, |wait| vec![(Timer::WaitOver, At::Tick(wait.until))]),
+            Who::Reservation(id) => self
+                .reservations
+                .get(id)
+                .map_or_else(Vec::new, |held| vec![(Timer::Reservation, At::Tick(held.until))]),
+        }
+    }
+
+    fn task_deadlines(&self, task: &Task) -> Vec<(Timer, At)> {
+        let mut all = Vec::new();
+        if let Some(asked) = task.live.probe {
+            all.push((Timer::Probe, At::Tick(asked + self.limits.probe_ms)));
+        }
+        if let Some(orphan) = task.orphans.first() {
+            all.push((Timer::Orphan, At::Tick(orphan.since + self.limits.stop_ms(&task.brief))));
+        }
+        match task.state {
+            State::Queued
+            | State::Completed
+            | State::Failed
+            | State::Cancelled
+            | State::TimedOut
+            | State::Lost => {}
+            State::Paused => match task.until {
+                Some(Until::Tick(tick)) => all.push((Timer::Pause, At::Tick(tick))),
+                Some(Until::Wall(wall)) => all.push((Timer::Pause, At::Wall(wall))),
+                None => {}
+            },
+            State::Stopping => {
+                all.push((Timer::StopGivesUp, At::Tick(task.entered + self.limits.stop_ms(&task.brief))));
+            }
+            State::Starting => {
+                self.asked_first(task, Timer::Start, task.entered + self.limits.start_ms(&task.brief), &mut all);
+                self.unsure(task, &mut all);
+            }
+            State::Running | State::WaitingAsk | State::WaitingChildren => self.turn_deadlines(task, &mut all),
+        }
+        all
+    }
+
+    fn turn_deadlines(&self, task: &Task, all: &mut Vec<(Timer, At)>) {
+        if let Some(at) = task.time_up() {
+            self.asked_first(task, Timer::Timeout, at, all);
+        }
+        for ask in task.asks.iter().filter(|ask| ask.state == AskState::Open) {
+            all.push((Timer::Ask, At::Tick(ask.at + self.limits.ask_ms(&task.brief))));
+        }
+        if task.state == State::Running {
+            if let Some(end) = &task.evidence.end
+                && task.evidence.todos > 0
+                && task.evidence.verdict() == Verdict::OpenTodos
+            {
+                all.push((Timer::Todos, At::Tick(end.tick + self.limits.todos_ms)));
+            }
+            if task.evidence.end.is_none() {
+                let (timer, at) = self.silence(task);
+                self.asked_first(task, timer, at, all);
+            }
+        }
+        self.unsure(task, all);
+    }
+
+    /// When a running turn has been silent for too long. Counts from when the task came to run: what it
+    /// waited for, an ask or a slot, is no silence of its own.
+    pub(crate) fn silence(&self, task: &Task) -> (Timer, u64) {
+        let active = task.last_active();
+        if active > task.turn.at {
+            (Timer::Quiet, active.max(task.entered) + self.limits.quiet_ms(&task.brief))
+        } else {
+            (Timer::NeverActive, task.turn.at.max(task.entered) + self.limits.never_active_ms(&task.brief))
+        }
+    }
+
+    /// A deadline that ends a task counts only once the host was asked after it had passed.
+    fn asked_first(&self, task: &Task, timer: Timer, at: u64, all: &mut Vec<(Timer, At)>) {
+        if task.live.probe.is_none() || task.live.probed >= at {
+            all.push((timer, At::Tick(at)));
+        }
+    }
+
+    /// While something about the host is unsure, it is asked again and again.
+    fn unsure(&self, task: &Task, all: &mut Vec<(Timer, At)>) {
+        let evidence = &task.evidence;
+        let contradicted = evidence.end.is_some() && matches!(task.state, State::Running | State::WaitingAsk);
+        // Hosts close their record after they fall idle; the word of it may be lost.
+        let idle_and_open =
+            evidence.busy == Tri::No && evidence.end.is_none() && task.turn.phase == Phase::Taken;
+        let unsure = task.turn.phase == Phase::Unsure
+            || evidence.missing.is_some()
+            || evidence.doubt != crate::evidence::Doubt::None
+            || idle_and_open
+            || contradicted;
+        if unsure && task.live.probe.is_none() {
+            let from = task.live.probed.max(task.entered);
+            all.push((Timer::Reprobe, At::Tick(from + self.limits.reprobe_ms)));
+        }
+    }
+
+    fn parent_deadlines(&self, who: &ParentRef) -> Vec<(Timer, At)> {
+        let Some(parent) = self.parents.get(who) else {
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        if let Some(at) = parent.next_due(self.limits.batch_ms) {
+            all.push((Timer::BatchAge, At::Tick(at)));
+        }
+        if parent.look_next > 0 {
+            all.push((Timer::ParentLook, At::Tick(parent.look_next)));
+        }
+        if let Some(since) = parent.silent
+            && parent.flight.is_none()
+            && parent.is_to_be_told()
+        {
+            all.push((Timer::Handshake, At::Tick(since + self.limits.handshake_ms)));
+        }
+        all
+    }
+
+    fn debrief_deadlines(&self, id: DebriefId) -> Vec<(Timer, At)> {
+        let Some(debrief) = self.debriefs.get(&id) else {
+            return Vec::new();
+        };
+        if debrief.parked || matches!(debrief.parent, ParentRef::Task(_)) {
+            return Vec::new();
+        }
+        let mut all = Vec::new();
+        match debrief.state {
+            DeliveryState::Sealed | DeliveryState::Sent => {
+                if let Some((_, until)) = &debrief.lease {
+                    all.push((Timer::Lease, At::Tick(*until)));
+                } else if debrief.next > 0 {
+                    all.push((Timer::Send, At::Tick(debrief.next)));
+                }
+            }
+            DeliveryState::Accepted => all.extend(self.wake_at(debrief).map(|at| (Timer::Wake, At::Tick(at)))),
+            DeliveryState::Owed
+            | DeliveryState::Settled
+            | DeliveryState::Withdrawn
+            | DeliveryState::Undeliverable => {}
+        }
+        if debrief.code != Some(Code::HandshakeFailed) && debrief.state != DeliveryState::Undeliverable {
+            all.extend(self.handshake_at(debrief).map(|at| (Timer::Handshake, At::Tick(at))));
+        }
+        all
+    }
+
+    /// A parent that has it and does not answer is woken between its turns, less and less often.
+    fn wake_at(&self, debrief: &Debrief) -> Option<u64> {
+        let most = self.limits.backoff_most_ms.max(self.limits.wake_ms);
+        let wait = backoff_ms(debrief.tries, self.limits.wake_ms, most);
+        let seen = debrief.accepted.unwrap_or(0);
+        self.between_since(&debrief.parent).map(|since| seen.max(since) + wait)
+    }
+
+    /// No sign of the parent for too long. One in a turn gives a sign, one whose turn just ended may be
+    /// about to, and one of which nothing is known is asked first.
+    fn handshake_at(&self, debrief: &Debrief) -> Option<u64> {
+        let parent = self.parents.get(&debrief.parent)?;
+        let asked = !debrief.parent.has_turns() || parent.turn != ParentTurn::Unknown;
+        let limits = &self.limits;
+        match (parent.silent, debrief.first_sent) {
+            _ if matches!(debrief.parent, ParentRef::Inbox { .. }) => None,
+            (Some(silent), sent) => Some(silent.max(sent.unwrap_or(0)) + limits.handshake_ms),
+            (None, Some(sent)) if asked => {
+                let since = self.between_since(&debrief.parent)?;
+                Some((sent + limits.handshake_ms).max(since + limits.wake_ms))
+            }
+            (None, Some(_) | None) => None,
+        }
+    }
+
+    /// Since when nothing of its own keeps a parent from what it has; none while it is in a turn.
+    fn between_since(&self, who: &ParentRef) -> Option<u64> {
+        let parent = self.parents.get(who)?;
+        match (who.has_turns(), &parent.turn) {
+            (false, _) => Some(0),
+            (true, ParentTurn::In { .. } | ParentTurn::Busy) => None,
+            (true, ParentTurn::Between | ParentTurn::Unknown) => Some(parent.since),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The machine's clock and chance. With `processes`, the only place that calls the operating system.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use homing_core::time::mix;
+use homing_ports::clock::{Clock, Ids};
+use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::time::{ClockId, clock_gettime};
+
+pub mod processes;
+
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// CLOCK_MONOTONIC, the wall clock, and the boot they belong to.
+#[derive(Debug)]
+pub struct SystemClock {
+    boot: String,
+}
+
+impl SystemClock {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { boot: boot_id()? })
+    }
+}
+
+impl Clock for SystemClock {
+    fn mono(&self) -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec.cast_unsigned() * 1_000 + now.tv_nsec.cast_unsigned() / 1_000_000
+    }
+
+    fn wall(&self) -> i64 {
+        let ms = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => ms(since),
+            Err(before) => -ms(before.duration()),
+        }
+    }
+
+    fn boot(&self) -> String {
+        self.boot.clone()
+    }
+}
+
+/// Which boot of the machine this is.
+pub fn boot_id() -> io::Result<String> {
+    Ok(std::fs::read_to_string(BOOT_ID)?.trim().to_owned())
+}
+
+/// The kernel's random bits.
+#[derive(Debug)]
+pub struct SystemIds {
+    seed: u64,
+    fallbacks: AtomicU64,
+}
+
+impl SystemIds {
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { seed: random()?, fallbacks: AtomicU64::new(0) })
+    }
+}
+
+impl Ids for SystemIds {
+    /// A kernel that gave bits once gives them always; should it not, the first ones are spread further.
+    fn bits(&self) -> u64 {
+        random().unwrap_or_else(|_| {
+            mix(self.seed.wrapping_add(self.fallbacks.fetch_add(1, Ordering::Relaxed)))
+        })
+    }
+}
+
+fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    loop {
+        match getrandom(&mut bytes, GetRandomFlags::empty()) {
+            Ok(8) => return Ok(u64::from_ne_bytes(bytes)),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(why) => return Err(why.into()),
+        }
+    }
+}

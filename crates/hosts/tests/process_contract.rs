@@ -1,0 +1,103 @@
+//! The process host, by the contract of hosts.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use homing_core::ids::TaskId;
+use homing_core::spec::Order;
+use homing_hosts::process::ProcessHost;
+use homing_hosts::system::processes::Leader;
+use homing_ports::contract::host::{ANSWER, Does, HostFactory};
+use homing_ports::contract::run::{CASE_MAX, Runner};
+use homing_ports::host::{Flight, Host, Opening};
+use tempfile::TempDir;
+
+struct Commands {
+    directory: TempDir,
+}
+
+impl Commands {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn file(&self, name: &str, task: TaskId) -> PathBuf {
+        self.directory.path().join(format!("{name}-{task}"))
+    }
+}
+
+impl HostFactory for Commands {
+    fn host(&mut self) -> Arc<dyn Host> {
+        let host = ProcessHost::new(self.directory.path().join("claims")).unwrap();
+        Arc::new(host.with_grace(Duration::from_millis(200)))
+    }
+
+    fn restarted(&mut self) -> Arc<dyn Host> {
+        self.host()
+    }
+
+    fn opening(&mut self, task: TaskId, attempt: u32, does: Does) -> Opening {
+        let (ran, gate) = (self.file("ran", task), self.file("gate", task));
+        let ran = format!("echo $$ >> {}", ran.display());
+        let script = match does {
+            Does::Answers => format!("{ran}; echo {ANSWER}"),
+            Does::Stands => {
+                assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+                format!("{ran}; read x < {}; echo {ANSWER}", gate.display())
+            }
+            Does::CannotStart => String::new(),
+            Does::Asks => unreachable!("a command asks nothing"),
+        };
+        let command = match does {
+            Does::CannotStart => vec!["no-such-program".to_owned()],
+            Does::Answers | Does::Stands | Does::Asks => vec!["sh".to_owned(), "-c".to_owned(), script],
+        };
+        let order = Order { command, ..Order::default() };
+        let prompt = Vec::new();
+        Opening { task, attempt, name: None, agent: None, model: None, order, prompt }
+    }
+
+    fn release(&mut self, task: TaskId) {
+        std::fs::write(self.file("gate", task), "go\n").unwrap();
+    }
+
+    fn runs(&mut self, task: TaskId) -> u32 {
+        let lines = std::fs::read_to_string(self.file("ran", task)).unwrap_or_default();
+        u32::try_from(lines.lines().count()).unwrap()
+    }
+
+    /// By the claims: whatever was started, was claimed.
+    fn is_running(&mut self, task: TaskId) -> bool {
+        let claims = std::fs::read_dir(self.directory.path().join("claims")).unwrap();
+        claims.map(Result::unwrap).any(|claim| {
+            let of_task = claim.file_name().to_string_lossy().starts_with(&task.to_string());
+            let leader = Leader::parse(std::fs::read_to_string(claim.path()).unwrap().trim_end());
+            of_task && leader.is_some_and(|leader| leader.group_runs().unwrap())
+        })
+    }
+
+    fn break_look(&mut self, _: TaskId) {
+        unreachable!("a look at a process of one's own does not fail");
+    }
+
+    fn lacks(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("the_record_outlives_the_driver", "a command's exit is known to the process that started it alone"),
+            ("t12_a_look_that_fails_says_so", "a look at a process of one's own does not fail"),
+            ("c8_an_ask_is_shown_and_its_answer_reaches", "a command asks nothing"),
+        ]
+    }
+
+    fn runner(&self) -> Runner {
+        in_tokio
+    }
+}
+
+fn in_tokio(case: Flight<'_, ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(CASE_MAX, case).await.expect("the case waits too long") });
+}
+
+homing_ports::host_contract!(Commands::new());

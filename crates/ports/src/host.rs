@@ -1,0 +1,94 @@
+//! The seam to programs that run agent sessions. A driver reports facts and performs orders; it decides
+//! nothing.
+//!
+//! The contract, in short:
+//! - `open` looks for the task's marker first: one (task, attempt) has at most one session, whatever
+//!   crashes. It may report the prompt as taken when the host takes it with the session.
+//! - `prompt` carries a host id that derives from task, attempt and turn: sent twice, it runs once.
+//! - `watch` reports until it is unwatched: what happens, not what it means. After a lost connection the
+//!   first report is a `Looked`.
+//! - `look` reads the host's own records. A look that fails says so; it proves nothing.
+//! - `abort` answers `Stopped` only when nothing of the attempt runs any more.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use homing_core::fact::{Fact, Fence};
+use homing_core::ids::TaskId;
+use homing_core::spec::{Caps, Model, Order};
+use homing_core::task::Answer;
+use homing_core::words::TurnKind;
+
+/// A future that a port returns.
+pub type Flight<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a new session needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    pub task: TaskId,
+    pub attempt: u32,
+    pub name: Option<Arc<str>>,
+    pub agent: Option<Arc<str>>,
+    pub model: Option<Model>,
+    pub order: Order,
+    /// The text of the first turn.
+    pub prompt: Vec<u8>,
+}
+
+/// One prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prompting {
+    pub task: TaskId,
+    pub fence: Fence,
+    pub session: Arc<str>,
+    pub kind: TurnKind,
+    pub text: Vec<u8>,
+}
+
+/// A session of one attempt, and the turn that is spoken of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub task: TaskId,
+    pub fence: Fence,
+    /// None: to be found by the marker.
+    pub session: Option<Arc<str>>,
+}
+
+/// Where a driver reports to. Bounded: a report waits its turn, it is never dropped.
+pub trait Reports: Send + Sync {
+    fn report(&self, task: TaskId, fence: Fence, fact: Fact) -> Flight<'_, ()>;
+}
+
+/// A host program, as one driver sees it.
+pub trait Host: Send + Sync {
+    fn name(&self) -> &str;
+
+    fn caps(&self) -> Caps;
+
+    /// Whether the host knows what a launch names; the error says what it does know.
+    fn check<'a>(&'a self, agent: Option<&'a str>, model: Option<&'a Model>) -> Flight<'a, Result<(), String>>;
+
+    /// Facts: `SessionMade` (then perhaps `PromptTaken`), `StartFailed`, or `StartUnsure`.
+    fn open(&self, opening: Opening) -> Flight<'_, Vec<Fact>>;
+
+    /// Fact: `PromptTaken`, `PromptRefused` or `PromptUnsure`.
+    fn prompt(&self, prompting: Prompting) -> Flight<'_, Fact>;
+
+    /// Reports until `unwatch`.
+    fn watch(&self, place: Place, reports: Arc<dyn Reports>);
+
+    fn unwatch(&self, task: TaskId, attempt: u32);
+
+    /// Fact: `Looked`, `LookFailed`, or one that says more (`Exited`, `Interrupted`, `SessionDeleted`).
+    fn look(&self, place: Place) -> Flight<'_, Fact>;
+
+    /// Fact: `Stopped` or `StopRefused`.
+    fn abort(&self, place: Place) -> Flight<'_, Fact>;
+
+    /// Whether the host has the answer.
+    fn answer<'a>(&'a self, place: Place, key: &'a str, answer: &'a Answer) -> Flight<'a, Result<(), String>>;
+
+    /// What was said, for people.
+    fn transcript(&self, place: Place) -> Flight<'_, Result<Vec<u8>, String>>;
+}

@@ -1,0 +1,48 @@
+//! The seams to those who are told: parents, rooms and telemetry.
+
+use homing_core::ids::{DebriefId, PostId};
+use homing_core::input::{DeliveryFact, ParentFact, PostFact};
+use homing_core::refs::{Origin, ParentRef};
+use homing_core::telemetry::Completion;
+
+use crate::host::Flight;
+
+/// One sealed debrief on its way. `key` is the idempotency key; the bytes never change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    pub key: DebriefId,
+    pub parent: ParentRef,
+    pub text: Vec<u8>,
+    /// Sends before this one. Above 0, the parent is asked first whether it has the key.
+    pub tries: u32,
+}
+
+/// Someone who delegates and is told.
+pub trait Parent: Send + Sync {
+    /// Whether it is between turns: `Between`, `TurnBegan`, `Unreachable` or `Deleted`.
+    fn look(&self, parent: ParentRef) -> Flight<'_, ParentFact>;
+
+    /// Brings a debrief, once per key. Answers when it is known what became of it: `Accepted` at least;
+    /// `Answered` where the answer is awaited here.
+    fn deliver(&self, delivery: Delivery) -> Flight<'_, DeliveryFact>;
+}
+
+/// One message to a room.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    pub key: PostId,
+    pub origin: Origin,
+    pub text: Vec<u8>,
+    pub tries: u32,
+}
+
+/// Where people read. The same key twice is one message.
+pub trait Room: Send + Sync {
+    fn post(&self, message: Message) -> Flight<'_, PostFact>;
+}
+
+/// A stream of completion records, apart from every conversation. The same (task, generation) twice is
+/// one record.
+pub trait Telemetry: Send + Sync {
+    fn emit(&self, record: Completion) -> Flight<'_, Result<(), String>>;
+}

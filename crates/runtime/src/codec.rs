@@ -1,0 +1,161 @@
+//! Between what the engine holds and what the store keeps: typed on one side, rows on the other.
+
+use homing_core::ids::TaskId;
+use homing_core::outbox::{Debrief, Post};
+use homing_core::payload::Digest;
+use homing_core::record::{OutboxRecord, Record, TaskRecord};
+use homing_core::step::Written;
+use homing_core::task::Task;
+use homing_ports::store::{
+    Blob, ClockMark, Group, JournalRow, OutboxKind, OutboxRow, Recovered, StoreError, TaskRow,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::engine::{Batch, Memory};
+
+/// The rows of a group.
+pub fn encode(batch: &Batch, clock: ClockMark) -> Group {
+    Group {
+        journal: batch.written.iter().map(journal_row).collect(),
+        tasks: batch.tasks.iter().map(task_row).collect(),
+        outbox: batch.debriefs.iter().map(debrief_row).chain(batch.posts.iter().map(post_row)).collect(),
+        blobs: batch
+            .texts
+            .iter()
+            .map(|text| Blob { name: text.name.clone(), task: text.task, bytes: text.bytes.clone() })
+            .collect(),
+        purge: batch.purge.clone(),
+        clock,
+    }
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    // Plain data with text keys: it always has a form as JSON.
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+fn journal_row(written: &Written) -> JournalRow {
+    let (task, kind, body) = match &written.record {
+        Record::Task(id, record) => (Some((*id, written.task_seq)), record.word(), json(record)),
+        Record::Outbox(record) => (None, record.word(), json(record)),
+    };
+    let stamp = written.line.stamp;
+    JournalRow { seq: written.line.seq, task, kind: kind.to_owned(), tick: stamp.tick, wall: stamp.wall, body }
+}
+
+/// The row of a task.
+pub fn task_row(task: &Task) -> TaskRow {
+    TaskRow {
+        id: task.id,
+        task_seq: task.seq,
+        state: task.state.word().to_owned(),
+        living: task.is_living(),
+        owed: task.is_owed(),
+        parent: task.parent.to_string(),
+        root: task.root,
+        session: task.session.as_ref().map(|session| format!("{}:{session}", task.brief.host)),
+        name: task.brief.name.as_deref().map(str::to_owned),
+        key: task.brief.key.map(|key| key.0),
+        created_wall: task.created.wall,
+        ended_wall: task.ended.map(|ended| ended.wall),
+        body: json(task),
+    }
+}
+
+fn debrief_row(debrief: &Debrief) -> OutboxRow {
+    OutboxRow {
+        key: debrief.id.to_string(),
+        kind: OutboxKind::Debrief,
+        parent: debrief.parent.to_string(),
+        open: !debrief.state.is_over(),
+        body: json(debrief),
+    }
+}
+
+fn post_row(post: &Post) -> OutboxRow {
+    OutboxRow {
+        key: post.id.to_string(),
+        kind: OutboxKind::Post,
+        parent: post.origin.to_string(),
+        open: !post.state.is_over(),
+        body: json(post),
+    }
+}
+
+/// What a start needs, typed.
+pub fn decode(recovered: &Recovered) -> Result<Memory, StoreError> {
+    let mut memory = Memory { head: recovered.head, ..Memory::default() };
+    memory.tasks = recovered.tasks.iter().map(task).collect::<Result<_, _>>()?;
+    for row in &recovered.outbox {
+        match row.kind {
+            OutboxKind::Debrief => memory.debriefs.push(parse(&row.key, &row.body)?),
+            OutboxKind::Post => memory.posts.push(parse(&row.key, &row.body)?),
+        }
+    }
+    memory.keys = recovered.keys.iter().map(|(digest, id)| (Digest(*digest), *id)).collect();
+    Ok(memory)
+}
+
+/// The task of a row.
+pub fn task(row: &TaskRow) -> Result<Task, StoreError> {
+    parse(&row.id.to_string(), &row.body)
+}
+
+/// The record of a journal row.
+pub fn record(row: &JournalRow) -> Result<Record, StoreError> {
+    let place = format!("journal line {}", row.seq);
+    Ok(match row.task {
+        Some((id, _)) => Record::Task(id, parse::<TaskRecord>(&place, &row.body)?),
+        None => Record::Outbox(parse::<OutboxRecord>(&place, &row.body)?),
+    })
+}
+
+fn parse<T: DeserializeOwned>(place: &str, body: &[u8]) -> Result<T, StoreError> {
+    serde_json::from_slice(body).map_err(|error| StoreError::Damaged {
+        path: place.to_owned(),
+        what: format!("its row holds something that is not known here: {error}"),
+    })
+}
+
+/// The task as it stood when a generation ended: what a debrief and a telemetry record speak of.
+pub fn at_end_of(
+    reader: &dyn homing_ports::store::Reader,
+    id: TaskId,
+    generation: u32,
+) -> Result<Option<Task>, StoreError> {
+    let (row, _) = reader.task(id)?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let now = task(&row)?;
+    if now.generation == generation && !now.is_living() {
+        return Ok(Some(now));
+    }
+    let mut folded: Option<Task> = None;
+    let mut after = 0;
+    loop {
+        let rows = reader.task_journal(id, after, 500)?;
+        if rows.is_empty() {
+            return Ok(folded.filter(|task| task.generation == generation));
+        }
+        for row in rows {
+            let Record::Task(_, entry) = record(&row)? else {
+                continue;
+            };
+            let stamp = homing_core::time::Stamp { tick: row.tick, wall: row.wall };
+            let line = homing_core::fold::Line { seq: row.seq, stamp };
+            match &mut folded {
+                None => folded = homing_core::fold::begin(id, &entry, line),
+                Some(task) => homing_core::fold::fold(task, &entry, line),
+            }
+            after = row.task.map_or(after, |(_, n)| n);
+            if let Some(task) = &folded
+                && task.generation == generation
+                && !task.is_living()
+            {
+                return Ok(folded);
+            }
+        }
+    }
+}

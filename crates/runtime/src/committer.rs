@@ -1,0 +1,47 @@
+//! The committer thread: group by group, in order. Nothing else writes.
+
+use std::sync::mpsc::Receiver;
+
+use homing_ports::store::{CommitError, Store};
+use tokio::sync::mpsc::Sender;
+
+use crate::codec;
+use crate::engine::{Batch, Memory};
+use crate::time::Timekeeper;
+
+/// What the decider asks of the committer; one at a time.
+pub(crate) enum Job {
+    Commit(Box<Batch>),
+    /// Read everything again: a commit failed.
+    Recover,
+}
+
+/// What became of it.
+pub(crate) enum Done {
+    Committed(u64),
+    Failed(CommitError),
+    Recovered(Box<Memory>),
+    RecoverFailed(String),
+}
+
+/// Runs until the decider goes away.
+pub(crate) fn run(mut store: Box<dyn Store>, time: &Timekeeper, jobs: &Receiver<Job>, done: &Sender<Done>) {
+    while let Ok(job) = jobs.recv() {
+        let result = match job {
+            Job::Commit(batch) => {
+                let group = codec::encode(&batch, time.mark());
+                match store.commit(&group) {
+                    Ok(()) => Done::Committed(batch.no),
+                    Err(error) => Done::Failed(error),
+                }
+            }
+            Job::Recover => match store.recover().and_then(|found| codec::decode(&found)) {
+                Ok(memory) => Done::Recovered(Box::new(memory)),
+                Err(error) => Done::RecoverFailed(error.to_string()),
+            },
+        };
+        if done.blocking_send(result).is_err() {
+            return;
+        }
+    }
+}

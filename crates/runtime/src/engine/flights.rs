@@ -1,0 +1,145 @@
+//! Which effects are under way: one per key, across rebuilds. An effect that could not be performed cools
+//! down before it is tried again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use homing_core::effect::{Effect, EffectKey};
+use homing_core::ids::TaskId;
+use homing_core::limits::Limits;
+use homing_core::step::Touched;
+use homing_core::time::{Moment, backoff_ms};
+use homing_core::world::World;
+
+/// How far an effect has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flight {
+    /// In a group that is not durable yet.
+    Pending,
+    /// Performed by somebody now.
+    Released,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Flights {
+    air: BTreeMap<EffectKey, Flight>,
+    watching: BTreeMap<TaskId, (u32, std::sync::Arc<str>)>,
+    cooling: BTreeMap<EffectKey, (u64, u32)>,
+}
+
+impl Flights {
+    /// Adds an effect to a group, unless it is under way, cools down, or must wait for another.
+    pub(super) fn want(&mut self, effect: Effect, out: &mut Vec<Effect>) {
+        let key = effect.key();
+        if self.air.contains_key(&key) || self.cooling.get(&key).is_some_and(|(until, _)| *until > 0) {
+            return;
+        }
+        if let Effect::Abort { task, attempt, .. } = &effect
+            && self.is_starting(*task, *attempt)
+        {
+            return;
+        }
+        self.air.insert(key, Flight::Pending);
+        out.push(effect);
+    }
+
+    /// Whether something is on its way that would begin to run after an abort that overtook it.
+    fn is_starting(&self, task: TaskId, attempt: u32) -> bool {
+        let prompts = EffectKey::Prompt(task, attempt, 0)..=EffectKey::Prompt(task, attempt, u32::MAX);
+        self.air.contains_key(&EffectKey::Open(task, attempt)) || self.air.range(prompts).next().is_some()
+    }
+
+    /// A watch is wanted as long as its session matters; one that is not wanted any more is ended.
+    pub(super) fn rewatch(
+        &mut self,
+        touched: &BTreeSet<TaskId>,
+        wanted: &[Effect],
+        world: &World,
+        out: &mut Vec<Effect>,
+    ) {
+        for id in touched {
+            let now = wanted.iter().find_map(|effect| match effect {
+                Effect::Watch { task, attempt, host, .. } if task == id => Some((*attempt, host.clone())),
+                _ => None,
+            });
+            if let Some((attempt, host)) = self.watching.get(id).cloned()
+                && now.as_ref().is_none_or(|(wanted, _)| *wanted != attempt)
+            {
+                self.watching.remove(id);
+                self.air.remove(&EffectKey::Watch(*id, attempt));
+                out.push(Effect::Unwatch { task: *id, attempt, host });
+            }
+            if let Some(now) = now
+                && world.task(*id).is_some()
+            {
+                self.watching.insert(*id, now);
+            }
+        }
+    }
+
+    pub(super) fn released(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            if let Some(flight) = self.air.get_mut(&effect.key()) {
+                *flight = Flight::Released;
+            }
+        }
+    }
+
+    pub(super) fn land(&mut self, key: &EffectKey) {
+        self.air.remove(key);
+    }
+
+    /// Tried again later: each time after twice as long.
+    pub(super) fn cool(&mut self, key: EffectKey, limits: &Limits, now: Moment) {
+        let (_, tries) = self.cooling.get(&key).copied().unwrap_or_default();
+        let wait = backoff_ms(tries, limits.backoff_first_ms, limits.backoff_most_ms);
+        self.cooling.insert(key, (now.tick + now.jitter(wait), tries + 1));
+    }
+
+    /// Those that have cooled down by now.
+    pub(super) fn cooled(&mut self, tick: u64) -> Vec<EffectKey> {
+        let ready: Vec<EffectKey> = self
+            .cooling
+            .iter()
+            .filter(|(_, (until, _))| *until > 0 && *until <= tick)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in &ready {
+            if let Some((until, _)) = self.cooling.get_mut(key) {
+                *until = 0;
+            }
+        }
+        ready
+    }
+
+    pub(super) fn next_cooled(&self) -> Option<u64> {
+        self.cooling.values().map(|(until, _)| *until).filter(|until| *until > 0).min()
+    }
+
+    /// Nothing that was not released will be: its group is gone. What cooled starts afresh.
+    pub(super) fn forget_pending(&mut self) {
+        self.air.retain(|_, flight| *flight == Flight::Released);
+        self.cooling.clear();
+        self.watching.retain(|id, (attempt, _)| self.air.contains_key(&EffectKey::Watch(*id, *attempt)));
+    }
+}
+
+/// What an effect speaks of.
+pub(super) fn touched_by(key: &EffectKey) -> Touched {
+    let mut touched = Touched::default();
+    match key {
+        EffectKey::Open(task, _)
+        | EffectKey::Prompt(task, _, _)
+        | EffectKey::Watch(task, _)
+        | EffectKey::Look(task, _)
+        | EffectKey::Abort(task, _)
+        | EffectKey::Answer(task, _)
+        | EffectKey::Emit(task, _)
+        | EffectKey::Load(task) => drop(touched.tasks.insert(*task)),
+        EffectKey::Compose(parent) | EffectKey::LookParent(parent) => {
+            touched.parents.insert(parent.clone());
+        }
+        EffectKey::Deliver(debrief) => drop(touched.debriefs.insert(*debrief)),
+        EffectKey::Post(post) => drop(touched.posts.insert(*post)),
+    }
+    touched
+}

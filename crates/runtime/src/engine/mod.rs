@@ -1,0 +1,319 @@
+//! The engine: group, commit, release, rebuild, re-derive and timers, as one struct that its caller steps.
+//!
+//! The runtime's threads and the simulation drive this same struct. It does no IO and reads no clock:
+//! inputs and moments come in, groups to commit and effects to perform go out. Decide, commit, then act:
+//! what a group brings about is released only once the group is durable, in order.
+
+mod flights;
+mod start;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use homing_core::decision::Text;
+use homing_core::effect::{Effect, EffectKey};
+use homing_core::ids::TaskId;
+use homing_core::input::{Input, Request};
+use homing_core::outbox::{Debrief, Post};
+use homing_core::record::{OutboxRecord, Record};
+use homing_core::reply::Reply;
+use homing_core::rules::Event;
+use homing_core::step::{self, Outcome, Touched, Written};
+use homing_core::task::Task;
+use homing_core::time::Moment;
+use homing_core::words::State;
+use homing_core::world::World;
+
+use flights::Flights;
+pub use start::Memory;
+
+/// What commits together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// Of the group; ascending.
+    pub no: u64,
+    pub written: Vec<Written>,
+    /// Each task, debrief and post that the lines speak of, as it stands after them.
+    pub tasks: Vec<Task>,
+    pub debriefs: Vec<Debrief>,
+    pub posts: Vec<Post>,
+    pub texts: Vec<Text>,
+    pub purge: Vec<TaskId>,
+    pub now: Moment,
+}
+
+/// What a durable group brings about.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Release {
+    pub effects: Vec<Effect>,
+    pub replies: Vec<Reply>,
+    /// The journal is durable up to here.
+    pub head: u64,
+}
+
+/// A group on its way to durability.
+#[derive(Debug, Default)]
+struct Held {
+    no: u64,
+    durable: bool,
+    release: Release,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Engine {
+    world: World,
+    open: Open,
+    held: VecDeque<Held>,
+    next_no: u64,
+    flights: Flights,
+    parked: BTreeMap<TaskId, Vec<Input>>,
+    /// Tasks that left memory, with the line they left at, until that line is durable.
+    evicted: BTreeMap<TaskId, u64>,
+    /// Requests that have no reply yet.
+    asked: BTreeSet<Request>,
+    /// Pairs of the table that were asked; kept only when someone looks.
+    visits: Option<BTreeSet<(State, Event)>>,
+}
+
+/// The group that is being filled.
+#[derive(Debug, Default)]
+struct Open {
+    written: Vec<Written>,
+    texts: Vec<Text>,
+    tasks: BTreeMap<TaskId, Option<Box<Task>>>,
+    debriefs: BTreeMap<homing_core::ids::DebriefId, Option<Debrief>>,
+    posts: BTreeMap<homing_core::ids::PostId, Option<Post>>,
+    purge: Vec<TaskId>,
+    release: Release,
+    now: Moment,
+}
+
+impl Open {
+    fn is_empty(&self) -> bool {
+        self.written.is_empty() && self.release.effects.is_empty() && self.release.replies.is_empty()
+    }
+}
+
+impl Engine {
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Takes one input: decides it with all that follows, and adds that to the open group.
+    pub fn take(&mut self, input: Input, now: Moment) {
+        if let Some(request) = input.request() {
+            self.asked.insert(request);
+        }
+        self.run(input, now);
+    }
+
+    fn run(&mut self, input: Input, now: Moment) {
+        let kept = input.clone();
+        let outcome = step::step(&mut self.world, input, now);
+        match outcome.load {
+            Some(id) => self.park(id, kept),
+            None => self.absorb(outcome, now),
+        }
+    }
+
+    fn park(&mut self, id: TaskId, input: Input) {
+        self.parked.entry(id).or_default().push(input);
+        self.flights.want(Effect::Load { task: id }, &mut self.open.release.effects);
+    }
+
+    /// A task that was asked for, as the store had it at journal line `as_of`.
+    pub fn loaded(&mut self, id: TaskId, task: Option<Box<Task>>, as_of: u64, now: Moment) {
+        self.flights.land(&EffectKey::Load(id));
+        if self.evicted.get(&id).is_some_and(|left| *left > as_of) && self.world.task(id).is_none() {
+            if self.parked.contains_key(&id) {
+                self.flights.want(Effect::Load { task: id }, &mut self.open.release.effects);
+            }
+            return;
+        }
+        let absent = task.is_none() && self.world.task(id).is_none();
+        self.run(Input::Loaded { id, task }, now);
+        for input in self.parked.remove(&id).unwrap_or_default() {
+            if absent {
+                let outcome = step::step_absent(&mut self.world, &input, id, now);
+                self.absorb(outcome, now);
+            } else {
+                self.run(input, now);
+            }
+        }
+        self.run(Input::Then(homing_core::input::Then::Evict(id)), now);
+    }
+
+    fn absorb(&mut self, outcome: Outcome, now: Moment) {
+        self.open.now = now;
+        for written in &outcome.written {
+            self.mark(&written.record);
+        }
+        for task in outcome.left.tasks {
+            self.evicted.insert(task.id, self.world.head);
+            if let Some(dirty) = self.open.tasks.get_mut(&task.id) {
+                *dirty = Some(task);
+            }
+        }
+        for debrief in outcome.left.debriefs {
+            self.open.debriefs.insert(debrief.id, Some(debrief));
+        }
+        for post in outcome.left.posts {
+            self.open.posts.insert(post.id, Some(post));
+        }
+        self.open.written.extend(outcome.written);
+        self.open.texts.extend(outcome.texts);
+        self.open.release.replies.extend(outcome.replies);
+        if let Some(visits) = &mut self.visits {
+            visits.extend(outcome.asked);
+        }
+        self.derive(&outcome.touched, now);
+    }
+
+    fn mark(&mut self, record: &Record) {
+        match record {
+            Record::Task(id, _) => drop(self.open.tasks.insert(*id, None)),
+            Record::Outbox(OutboxRecord::Sealed { debrief }) => {
+                self.open.debriefs.insert(debrief.id, None);
+            }
+            Record::Outbox(OutboxRecord::DebriefMoved { debrief, .. }) => {
+                self.open.debriefs.insert(*debrief, None);
+            }
+            Record::Outbox(OutboxRecord::PostSealed { post }) => drop(self.open.posts.insert(post.id, None)),
+            Record::Outbox(OutboxRecord::PostMoved { post, .. }) => drop(self.open.posts.insert(*post, None)),
+            Record::Outbox(OutboxRecord::Purged { tasks }) => self.open.purge.extend(tasks),
+        }
+    }
+
+    /// Adds what the touched want done, unless it is under way.
+    fn derive(&mut self, touched: &Touched, now: Moment) {
+        let wanted = step::wants(&self.world, touched, now);
+        self.flights.rewatch(&touched.tasks, &wanted, &self.world, &mut self.open.release.effects);
+        for effect in wanted {
+            self.flights.want(effect, &mut self.open.release.effects);
+        }
+    }
+
+    /// The performer of an effect is done with it; not `ok`: it is tried again after a while.
+    pub fn flew(&mut self, key: &EffectKey, ok: bool, now: Moment) {
+        self.flights.land(key);
+        let touched = flights::touched_by(key);
+        if ok {
+            return self.derive(&touched, now);
+        }
+        let wanted = step::wants(&self.world, &touched, now);
+        if wanted.iter().any(|effect| effect.key() == *key) {
+            self.flights.cool(key.clone(), &self.world.limits, now);
+        }
+    }
+
+    /// Fires what is due. Called when no other input waits.
+    pub fn fire(&mut self, now: Moment) {
+        for key in self.flights.cooled(now.tick) {
+            self.derive(&flights::touched_by(&key), now);
+        }
+        while let Some((who, timer)) = self.world.next_due(now) {
+            self.run(Input::Timer { who, timer }, now);
+        }
+    }
+
+    /// When to call `fire` next, on the ledger's clock and on the wall.
+    pub fn next_look(&self) -> (Option<u64>, Option<i64>) {
+        let (tick, wall) = self.world.next_look();
+        let cooling = self.flights.next_cooled();
+        (tick.into_iter().chain(cooling).min(), wall)
+    }
+
+    /// The lines of the open group.
+    pub fn open_written(&self) -> &[Written] {
+        &self.open.written
+    }
+
+    /// How many lines the open group holds.
+    pub fn open_lines(&self) -> usize {
+        self.open.written.len()
+    }
+
+    /// Whether there is anything to close.
+    pub fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Closes the open group. What is to be committed comes back; a group without lines needs no commit
+    /// and is released in its turn.
+    pub fn close(&mut self) -> Option<Batch> {
+        if self.open.is_empty() {
+            return None;
+        }
+        let open = std::mem::take(&mut self.open);
+        self.next_no += 1;
+        let no = self.next_no;
+        let durable = open.written.is_empty();
+        let mut release = open.release;
+        release.head = self.world.head;
+        self.held.push_back(Held { no, durable, release });
+        if durable {
+            return None;
+        }
+        Some(self.batch(no, open.written, open.texts, (open.tasks, open.debriefs, open.posts), open.purge, open.now))
+    }
+
+    #[expect(clippy::type_complexity, reason = "the three maps of the open group, taken apart once")]
+    fn batch(
+        &self,
+        no: u64,
+        written: Vec<Written>,
+        texts: Vec<Text>,
+        (tasks, debriefs, posts): (
+            BTreeMap<TaskId, Option<Box<Task>>>,
+            BTreeMap<homing_core::ids::DebriefId, Option<Debrief>>,
+            BTreeMap<homing_core::ids::PostId, Option<Post>>,
+        ),
+        purge: Vec<TaskId>,
+        now: Moment,
+    ) -> Batch {
+        let world = &self.world;
+        Batch {
+            no,
+            written,
+            tasks: tasks
+                .into_iter()
+                .filter(|(id, _)| !purge.contains(id))
+                .filter_map(|(id, left)| left.map(|task| *task).or_else(|| world.task(id).cloned()))
+                .collect(),
+            debriefs: debriefs
+                .into_iter()
+                .filter_map(|(id, left)| left.or_else(|| world.debrief(id).cloned()))
+                .collect(),
+            posts: posts.into_iter().filter_map(|(id, left)| left.or_else(|| world.post(id).cloned())).collect(),
+            texts,
+            purge,
+            now,
+        }
+    }
+
+    /// The group is durable.
+    pub fn committed(&mut self, no: u64) {
+        if let Some(held) = self.held.iter_mut().find(|held| held.no == no) {
+            held.durable = true;
+        }
+    }
+
+    /// The next release whose group, and all before it, are durable.
+    pub fn release(&mut self) -> Option<Release> {
+        if !self.held.front().is_some_and(|held| held.durable) {
+            return None;
+        }
+        let release = self.held.pop_front()?.release;
+        self.flights.released(&release.effects);
+        for reply in &release.replies {
+            self.asked.remove(&reply.request);
+        }
+        self.evicted.retain(|_, left| *left > release.head);
+        Some(release)
+    }
+
+    /// Pairs of the table asked so far; starts to keep them.
+    pub fn visits(&mut self) -> &BTreeSet<(State, Event)> {
+        self.visits.get_or_insert_with(BTreeSet::new)
+    }
+}

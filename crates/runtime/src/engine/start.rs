@@ -1,0 +1,93 @@
+//! Start and rebuild: the World from what the store holds, and effects derived again from it.
+
+use homing_core::fact::Fact;
+use homing_core::ids::TaskId;
+use homing_core::input::{Input, Then};
+use homing_core::limits::Limits;
+use homing_core::outbox::{Debrief, Post};
+use homing_core::payload::Digest;
+use homing_core::refs::ParentRef;
+use homing_core::reply::{Reply, Told};
+use homing_core::step::Touched;
+use homing_core::task::Task;
+use homing_core::time::Moment;
+use homing_core::words::{Phase, State};
+use homing_core::world::World;
+
+use super::Engine;
+
+/// What a start reads from the store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Memory {
+    pub tasks: Vec<Task>,
+    pub debriefs: Vec<Debrief>,
+    pub posts: Vec<Post>,
+    pub keys: Vec<(Digest, TaskId)>,
+    pub head: u64,
+}
+
+impl Engine {
+    /// An engine on what the store holds. Whatever was under way before is found out again.
+    pub fn start(memory: Memory, limits: Limits, now: Moment) -> Self {
+        let mut engine = Self::default();
+        engine.fill(memory, limits, now);
+        engine
+    }
+
+    /// A restart in place, after a commit that failed or whose result is not known: memory is what the
+    /// store holds; whoever waits for a reply hears what `told` says.
+    pub fn rebuild(&mut self, memory: Memory, told: &Told, now: Moment) {
+        let limits = (*self.world.limits).clone();
+        self.open = super::Open::default();
+        self.held.clear();
+        self.parked.clear();
+        self.evicted.clear();
+        self.flights.forget_pending();
+        let waiting = std::mem::take(&mut self.asked);
+        self.open.release.replies.extend(waiting.into_iter().map(|request| Reply { request, answer: told.clone() }));
+        self.fill(memory, limits, now);
+    }
+
+    fn fill(&mut self, memory: Memory, limits: Limits, now: Moment) {
+        let mut touched = Touched::default();
+        touched.tasks.extend(memory.tasks.iter().map(|task| task.id));
+        touched.debriefs.extend(memory.debriefs.iter().map(|debrief| debrief.id));
+        touched.posts.extend(memory.posts.iter().map(|post| post.id));
+        for task in &memory.tasks {
+            touched.parents.insert(task.parent.clone());
+            touched.parents.insert(ParentRef::Task(task.id));
+            touched.parents.extend(task.notices.iter().map(|notice| notice.to.clone()));
+        }
+        self.world = World::restore(limits, memory.tasks, memory.debriefs, memory.posts, memory.keys, memory.head);
+        let ids: Vec<TaskId> = touched.tasks.iter().copied().collect();
+        for id in ids {
+            self.recover(id, now);
+        }
+        let keys: Vec<_> = self.world.keys().map(|(name, _)| name.clone()).collect();
+        for key in keys {
+            self.run(Input::Then(Then::Pump { key, lender: None }), now);
+        }
+        self.derive(&touched, now);
+    }
+
+    /// What a restart cannot know about one task is asked.
+    fn recover(&mut self, id: TaskId, now: Moment) {
+        let Some(task) = self.world.task(id) else {
+            return;
+        };
+        let has_session = task.session.is_some();
+        let live = task.state.holds_slot() || task.state == State::WaitingChildren;
+        let perhaps_sent = matches!(task.state, State::Starting | State::Running)
+            && has_session
+            && task.turn.phase == Phase::Unsent;
+        if perhaps_sent {
+            let why = "a restart came between".into();
+            let fence = task.fence();
+            self.run(Input::Observed { task: id, fence, fact: Fact::PromptUnsure { why } }, now);
+        } else if live && has_session && task.evidence.exit.is_none() && task.state != State::Stopping {
+            self.world.ask_host(id, now.tick);
+        } else if !task.is_living() {
+            self.run(Input::Then(Then::Evict(id)), now);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Who waits for which reply.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use homing_core::input::Request;
+use homing_core::reply::{Reply, Told};
+use tokio::sync::oneshot;
+
+#[derive(Default)]
+pub(crate) struct Replies {
+    next: AtomicU64,
+    waiting: Mutex<BTreeMap<Request, oneshot::Sender<Told>>>,
+}
+
+impl Replies {
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<Request, oneshot::Sender<Told>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn expect(&self) -> (Request, oneshot::Receiver<Told>) {
+        let request = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let (tell, told) = oneshot::channel();
+        self.waiting().insert(request, tell);
+        (request, told)
+    }
+
+    pub(crate) fn answer(&self, reply: Reply) {
+        if let Some(tell) = self.waiting().remove(&reply.request) {
+            // Nobody listens any more: the reply has no effect of its own.
+            let _ = tell.send(reply.answer);
+        }
+    }
+
+    /// Nobody will be answered any more.
+    pub(crate) fn close(&self) {
+        self.waiting().clear();
+    }
+
+    /// Tells whether it was still waited for.
+    pub(crate) fn forget(&self, request: Request) -> bool {
+        self.waiting().remove(&request).is_some()
+    }
+}

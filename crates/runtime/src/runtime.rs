@@ -1,0 +1,131 @@
+//! Sets a runtime up: a store, what it talks to, and its two threads.
+
+use std::sync::Arc;
+
+use homing_core::limits::Limits;
+use homing_core::reply::Told;
+use homing_core::words::Code;
+use homing_ports::clock::{Clock, Ids};
+use homing_ports::host::Host;
+use homing_ports::parent::{Parent, Room, Telemetry};
+use homing_ports::store::{CommitError, Store, StoreError};
+use tokio::sync::{mpsc, watch};
+
+use crate::codec;
+use crate::committer;
+use crate::decider::Decider;
+use crate::engine::Engine;
+use crate::homing::Homing;
+use crate::perform::{Performer, Ports};
+use crate::readers::Readers;
+use crate::replies::Replies;
+use crate::time::Timekeeper;
+
+/// Inputs that may wait for the decider; whoever brings more waits with them.
+const INBOX: usize = 1_024;
+/// Connections that read.
+const READERS: usize = 4;
+
+/// A runtime in the making.
+pub struct Runtime {
+    store: Box<dyn Store>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    limits: Limits,
+    ports: Ports,
+    on_fatal: Arc<dyn Fn(&CommitError) + Send + Sync>,
+}
+
+impl Runtime {
+    pub fn new(store: Box<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn Ids>) -> Self {
+        Self {
+            store,
+            clock,
+            ids,
+            limits: Limits::default(),
+            ports: Ports::default(),
+            on_fatal: Arc::new(|_| std::process::abort()),
+        }
+    }
+
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    pub fn host(mut self, host: Arc<dyn Host>) -> Self {
+        self.ports.hosts.insert(host.name().to_owned(), host);
+        self
+    }
+
+    /// Who brings debriefs to parents whose reference begins with this word: `opencode`, `conv`, …
+    pub fn parent(mut self, word: &str, parent: Arc<dyn Parent>) -> Self {
+        self.ports.parents.insert(word.to_owned(), parent);
+        self
+    }
+
+    pub fn room(mut self, name: &str, room: Arc<dyn Room>) -> Self {
+        self.ports.rooms.insert(name.to_owned(), room);
+        self
+    }
+
+    pub fn telemetry(mut self, sink: Arc<dyn Telemetry>) -> Self {
+        self.ports.telemetry.push(sink);
+        self
+    }
+
+    /// What is done when the disk did not confirm a write; by default the process ends.
+    pub fn on_fatal(mut self, act: impl Fn(&CommitError) + Send + Sync + 'static) -> Self {
+        self.on_fatal = Arc::new(act);
+        self
+    }
+
+    /// Reads the store, derives again what is to be done, and begins. Must be called within tokio.
+    pub fn start(mut self) -> Result<Homing, StoreError> {
+        let recovered = self.store.recover()?;
+        let time = Timekeeper::new(self.clock, self.ids, &recovered.clock);
+        let memory = codec::decode(&recovered)?;
+        drop(recovered);
+        let readers = (0..READERS).map(|_| self.store.reader()).collect::<Result<Vec<_>, _>>()?;
+        let readers = Readers::new(readers);
+        let engine = Engine::start(memory, self.limits, time.now());
+
+        let (inbox, take) = mpsc::channel(INBOX);
+        let (jobs, work) = std::sync::mpsc::channel();
+        let (finished, done) = mpsc::channel(1);
+        let (head, seen) = watch::channel(engine.world().head);
+        let replies = Arc::new(Replies::default());
+        let ports = Arc::new(self.ports);
+        let performer = Performer {
+            ports: Arc::clone(&ports),
+            readers: readers.clone(),
+            inbox: inbox.clone(),
+            time: time.clone(),
+            tasks: tokio::runtime::Handle::current(),
+            limits: Arc::clone(&engine.world().limits),
+        };
+        let (store, clock) = (self.store, time.clone());
+        spawn("homing-committer", move || committer::run(store, &clock, &work, &finished))?;
+        let decider = Decider {
+            engine,
+            time: time.clone(),
+            inbox: take,
+            jobs,
+            done,
+            performer,
+            replies: Arc::clone(&replies),
+            head,
+            on_fatal: self.on_fatal,
+            doubt: Told::Refused { code: Code::Unsure, why: "repeat it with the same key".into() },
+        };
+        let loop_ = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let loop_ = loop_.map_err(|error| StoreError::Unavailable { what: error.to_string() })?;
+        spawn("homing-decider", move || loop_.block_on(decider.run()))?;
+        Ok(Homing { inbox, replies, readers, time, head: seen, ports })
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+    started.map(drop).map_err(|error| StoreError::Unavailable { what: error.to_string() })
+}

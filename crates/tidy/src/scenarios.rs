@@ -1,0 +1,320 @@
+//! Which scenario has a test. The list is `docs/scenarios.txt`; a test shows a scenario by beginning
+//! its name with the id, `fn l1_…`, or with several, `fn n8_g20_…`.
+
+use crate::Finding;
+use crate::file::RustFile;
+use crate::items::functions;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Where the list is.
+pub const LIST: &str = "docs/scenarios.txt";
+
+/// A scenario's id: a letter and a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Id {
+    letter: char,
+    number: u32,
+}
+
+impl Id {
+    fn parse(text: &str) -> Option<Self> {
+        let mut chars = text.chars();
+        let letter = chars
+            .next()
+            .filter(char::is_ascii_alphabetic)?
+            .to_ascii_uppercase();
+        let digits = chars.as_str();
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
+        let number = digits.parse().ok().filter(|_| plain)?;
+        Some(Self { letter, number })
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.letter, self.number)
+    }
+}
+
+/// Where a scenario is to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Where {
+    /// By the pure core.
+    Core,
+    /// By the loop with scripted parts around it.
+    Runtime,
+    /// Only with a real part, which it names.
+    Later(String),
+}
+
+impl Where {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "core" => Some(Self::Core),
+            "runtime" => Some(Self::Runtime),
+            _ => {
+                let part = text.strip_prefix("later:")?.trim();
+                (!part.is_empty()).then(|| Self::Later(part.to_owned()))
+            }
+        }
+    }
+}
+
+/// One line of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scenario {
+    /// Its id.
+    pub id: Id,
+    /// Where it is to be shown.
+    pub place: Where,
+    /// The line of the list, from 1.
+    pub line: usize,
+}
+
+/// Reads the list: `ID | where | phrase`, a `#` begins a remark. Numbers of a letter go up by one.
+pub fn parse(list: &str) -> Result<Vec<Scenario>, Vec<Finding>> {
+    let mut scenarios: Vec<Scenario> = Vec::new();
+    let mut findings = Vec::new();
+    let lines = list
+        .lines()
+        .enumerate()
+        .map(|(index, text)| (index + 1, text.trim()));
+    for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
+        match parse_line(text, scenarios.last().map(|scenario| scenario.id)) {
+            Ok((id, place)) => scenarios.push(Scenario { id, place, line }),
+            Err(what) => findings.push(Finding::new(LIST, line, what)),
+        }
+    }
+    if findings.is_empty() {
+        Ok(scenarios)
+    } else {
+        Err(findings)
+    }
+}
+
+fn parse_line(text: &str, previous: Option<Id>) -> Result<(Id, Where), &'static str> {
+    let columns: Vec<&str> = text.splitn(3, '|').map(str::trim).collect();
+    let [id, place, phrase] = columns.as_slice() else {
+        return Err("write `ID | where | phrase`");
+    };
+    let id = Id::parse(id).ok_or("an id is a letter and a number, as `L1`")?;
+    let place =
+        Where::parse(place).ok_or("where is `core`, `runtime` or `later: <what it needs>`")?;
+    let next = previous
+        .filter(|previous| previous.letter == id.letter)
+        .map_or(1, |id| id.number + 1);
+    if id.number != next {
+        return Err("the numbers of a letter begin at 1 and go up by one");
+    }
+    if phrase.is_empty() {
+        return Err("say the scenario in a few words");
+    }
+    Ok((id, place))
+}
+
+/// A test that shows scenarios.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The scenario.
+    pub id: Id,
+    /// The file of the test.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+}
+
+/// All scenarios that tests of these files name.
+pub fn shown(files: &[RustFile]) -> Vec<Shown> {
+    let mut found = Vec::new();
+    for file in files {
+        for function in functions(&file.source)
+            .into_iter()
+            .filter(|function| function.is_test)
+        {
+            let line = file.source.line_of(function.range.start);
+            let ids = ids_of(&function.name);
+            found.extend(ids.map(|id| Shown {
+                id,
+                file: file.path().to_owned(),
+                line,
+            }));
+        }
+    }
+    found
+}
+
+/// The ids at the start of a test's name. The last part of a name is never one.
+fn ids_of(name: &str) -> impl Iterator<Item = Id> {
+    let parts = name.split('_').collect::<Vec<_>>();
+    let count = parts.len().saturating_sub(1);
+    parts.into_iter().take(count).map_while(Id::parse)
+}
+
+/// Scenarios that could be shown and are not, and tests that name a scenario nobody wrote down.
+pub fn check(scenarios: &[Scenario], shown: &[Shown]) -> Vec<Finding> {
+    let known: BTreeSet<Id> = scenarios.iter().map(|scenario| scenario.id).collect();
+    let tested: BTreeSet<Id> = shown.iter().map(|test| test.id).collect();
+    let mut missing: BTreeMap<char, Vec<&Scenario>> = BTreeMap::new();
+    for scenario in scenarios
+        .iter()
+        .filter(|scenario| is_missing(scenario, &tested))
+    {
+        missing
+            .entry(scenario.id.letter)
+            .or_default()
+            .push(scenario);
+    }
+    let missing = missing.into_values().map(|of_letter| {
+        let ids: Vec<_> = of_letter
+            .iter()
+            .map(|scenario| scenario.id.to_string())
+            .collect();
+        let name = ids[0].to_lowercase();
+        let what = format!("no test for {}: write test fns `{name}_…`", ids.join(", "));
+        Finding::new(LIST, of_letter[0].line, what)
+    });
+    let unknown = shown
+        .iter()
+        .filter(|test| !known.contains(&test.id))
+        .map(|test| {
+            let what = format!(
+                "the test names {}, which is not in {LIST}: rename it",
+                test.id
+            );
+            Finding::new(&test.file, test.line, what)
+        });
+    missing.chain(unknown).collect()
+}
+
+fn is_missing(scenario: &Scenario, tested: &BTreeSet<Id>) -> bool {
+    let later = matches!(scenario.place, Where::Later(_));
+    !later && !tested.contains(&scenario.id)
+}
+
+/// One line per letter: `L 15 of 17 (missing: L3; later: L14)`.
+pub fn table(scenarios: &[Scenario], shown: &[Shown]) -> String {
+    let tested: BTreeSet<Id> = shown.iter().map(|test| test.id).collect();
+    let mut letters: BTreeMap<usize, Vec<&Scenario>> = BTreeMap::new();
+    for scenario in scenarios {
+        let first = scenarios
+            .iter()
+            .position(|other| other.id.letter == scenario.id.letter);
+        letters
+            .entry(first.unwrap_or_default())
+            .or_default()
+            .push(scenario);
+    }
+    letters
+        .values()
+        .map(|of_letter| row(of_letter, &tested))
+        .collect()
+}
+
+fn row(of_letter: &[&Scenario], tested: &BTreeSet<Id>) -> String {
+    let letter = of_letter.first().map_or(' ', |scenario| scenario.id.letter);
+    let scenarios = of_letter.iter().copied();
+    let (done, open): (Vec<&Scenario>, Vec<&Scenario>) =
+        scenarios.partition(|scenario| tested.contains(&scenario.id));
+    let (missing, later): (Vec<&Scenario>, Vec<&Scenario>) = open
+        .into_iter()
+        .partition(|scenario| is_missing(scenario, tested));
+    let name = |label: &str, list: Vec<&Scenario>| {
+        let ids: Vec<_> = list
+            .iter()
+            .map(|scenario| scenario.id.to_string())
+            .collect();
+        (!ids.is_empty()).then(|| format!("{label}: {}", ids.join(", ")))
+    };
+    let notes: Vec<_> = [name("missing", missing), name("later", later)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let notes = if notes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", notes.join("; "))
+    };
+    format!("{letter} {} of {}{notes}\n", done.len(), of_letter.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = "# remark\nL1 | core | one\nL2 | runtime | two\nL3 | later: a host | three\n\nA1 | core | one\n";
+
+    fn tests_named(names: &[&str]) -> Vec<Shown> {
+        let text: String = names
+            .iter()
+            .map(|name| format!("#[test]\nfn {name}() {{}}\n"))
+            .collect();
+        shown(&[RustFile::new("crates/x/tests/a.rs", text)])
+    }
+
+    fn found(names: &[&str]) -> Vec<String> {
+        check(&parse(SMALL).unwrap(), &tests_named(names))
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn a_scenario_without_a_test_is_found() {
+        let expected = "docs/scenarios.txt:3: no test for L2: write test fns `l2_…`";
+        assert_eq!(found(&["l1_a", "a1_b"]), [expected]);
+        let expected = "docs/scenarios.txt:2: no test for L1, L2: write test fns `l1_…`";
+        assert_eq!(found(&["a1_b"]), [expected]);
+        assert_eq!(found(&["l1_l2_both", "a1_b"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_test_of_an_unknown_scenario_is_found() {
+        let found = found(&["l1_a", "l2_b", "a1_c", "l4_d"]);
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].starts_with("crates/x/tests/a.rs:8: the test names L4"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn only_tests_show_a_scenario_and_only_by_the_start_of_their_name() {
+        let files = [RustFile::new(
+            "a.rs",
+            "fn l1_a() {}\n#[tokio::test]\nasync fn t19_b() {}",
+        )];
+        let ids: Vec<_> = shown(&files)
+            .iter()
+            .map(|test| test.id.to_string())
+            .collect();
+        assert_eq!(ids, ["T19"]);
+        assert_eq!(
+            tests_named(&["the_l1_case", "level1_x", "l01_x", "l1", "l_1"]),
+            []
+        );
+    }
+
+    #[test]
+    fn a_list_that_is_not_well_formed_is_found() {
+        for (list, line) in [
+            ("L1 | core | a\nL3 | core | b", 2),
+            ("L2 | core | a", 1),
+            ("L1 | core | a\nL1 | core | b", 2),
+            ("L1 | somewhere | a", 1),
+            ("L1 | later: | a", 1),
+            ("L1 | core |", 1),
+            ("L1 core a", 1),
+            ("one | core | a", 1),
+        ] {
+            let findings = parse(list).unwrap_err();
+            assert_eq!((findings.len(), findings[0].line), (1, line), "{list}");
+        }
+    }
+
+    #[test]
+    fn the_table_says_what_is_shown_missing_and_later() {
+        let table = table(&parse(SMALL).unwrap(), &tests_named(&["l1_a", "a1_b"]));
+        assert_eq!(table, "L 1 of 3 (missing: L2; later: L3)\nA 1 of 1\n");
+    }
+}

@@ -1,0 +1,244 @@
+//! The lines of a plan, as inputs at the doors.
+
+use std::sync::Arc;
+
+use homing_core::fact::{ErrorClass, Fact, Fence, HostError};
+use homing_core::ids::TaskId;
+use homing_core::input::{Input, ParentFact, Receipt};
+use homing_core::payload::{Digest, Payload};
+use homing_core::reason::Caller;
+use homing_core::refs::ParentRef;
+use homing_core::spec::{Brief, Budget, Caps, Model, Order, Overrides, Spec};
+use homing_core::task::Answer;
+
+use super::{Ev, History, Waits};
+use crate::invariants::Violation;
+use crate::plan::{Job, Op, parent};
+
+pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec {
+    let models = (0..job.models)
+        .map(|n| Model { provider: "p".into(), id: format!("m{}", n % 3).into(), variant: None })
+        .collect();
+    let parent = match launched_by {
+        Some(above) if job.priority > 0 => ParentRef::Task(above),
+        Some(_) | None => job.parent.clone(),
+    };
+    let turn = job.parent_turn && matches!(parent, ParentRef::Session { .. } | ParentRef::Conversation(_));
+    Spec {
+        brief: Brief {
+            host: if job.prompts { "agent".into() } else { "process".into() },
+            agent: None,
+            name: Some("job".into()),
+            models,
+            origin: job.origin.and_then(|text| text.parse().ok()),
+            notify: job.notify,
+            key: job.key.map(|key| Digest::of(&key.to_be_bytes())),
+            request: Digest::of(&job.id.bits().to_be_bytes()),
+            priority: job.priority,
+            budget: if job.budget { Budget { calls: Some(3), tokens: Some(500), ..Budget::default() } } else { Budget::default() },
+            over: Overrides {
+                timeout_ms: job.timeout.then_some(90_000),
+                retry_interrupted: Some(job.retry_interrupted),
+                ..Overrides::default()
+            },
+            caps: Caps { prompts: job.prompts, goes_on: job.prompts },
+            parent_turn: turn.then(|| Arc::from("turn-of-launch")),
+            batch: None,
+        },
+        order: Order { prompt: "do it".into(), ..Order::default() },
+        parent,
+        launched_by,
+        after: job.after.filter(|_| launched_by.is_none()).map(|n| jobs[n].id).into_iter().collect(),
+    }
+}
+
+impl History<'_> {
+    pub(super) fn launch(&mut self, n: usize, launched_by: Option<TaskId>) {
+        let job = &self.plan.jobs[n];
+        self.launched.insert(n);
+        let spec = Box::new(spec(job, launched_by, &self.plan.jobs));
+        let id = job.id;
+        if spec.brief.parent_turn.is_some() {
+            self.parent_turn_begins(&spec.parent.clone(), "turn-of-launch");
+        }
+        let request = self.request(Waits::Launch(n));
+        self.input(Input::Launch { request, id, spec, reservation: None });
+    }
+
+    /// Nobody takes it: the runtime is down, or died before it did.
+    pub(super) fn unreachable(&mut self, msg: &super::Msg) {
+        if let super::Msg::Input(input) = msg
+            && let Input::Launch { request, id, .. } = &**input
+            && let Some(n) = self.plan.jobs.iter().position(|job| job.id == *id)
+        {
+            self.requests.remove(request);
+            self.after(2_000, Ev::Repeat(n));
+        }
+    }
+
+    /// The same launch again, unless it was accepted after all.
+    pub(super) fn repeat(&mut self, n: usize) {
+        let asked = self.requests.values().any(|waits| matches!(waits, Waits::Launch(other) if *other == n));
+        if !asked && !self.store.tasks.contains_key(&self.plan.jobs[n].id) {
+            self.launch(n, None);
+        }
+    }
+
+    pub(super) fn op(&mut self, n: usize) -> Result<(), Violation> {
+        let op = self.op_at(n);
+        match op {
+            Op::Crash { in_recovery, apply } => return self.crash(in_recovery, apply),
+            Op::CommitFails { unknown, applied } => self.set_fault(unknown, applied),
+            Op::WallJump(ms) => self.wall_off += ms,
+            Op::RestartHost => self.restart_host(),
+            Op::Launch(job) => {
+                if self.launched.contains(&job) {
+                    return Ok(());
+                }
+                self.launch(job, None);
+            }
+            Op::LaunchAgain(job) if self.launched.contains(&job) && self.plan.jobs[job].key.is_some() => self.launch(job, None),
+            Op::Adopt(job) if !self.launched.contains(&job) => self.adopt(job),
+            Op::LaunchAgain(_) | Op::Adopt(_) => {}
+            Op::PersonTurn(n) => {
+                let (who, name) = (parent(n % 2), format!("person-{n}-{}", self.now.tick));
+                self.parent_turn_begins(&who, &name);
+            }
+            Op::PersonWaits(n) => self.person_waits(&parent(n % 2)),
+            Op::DeleteParent(n) => {
+                let who = parent(n % 2);
+                self.parents.get(&who).deleted = true;
+                self.input(Input::Parent { parent: who, fact: ParentFact::Deleted });
+            }
+            Op::Lease(n) => {
+                let who = parent(if n % 2 == 0 { 2 } else { 4 });
+                self.poll_later(&who);
+            }
+            Op::AckDebrief => self.ack_leased(),
+            Op::Forget => {
+                let waiting = self.requests.iter().find(|(_, waits)| matches!(waits, Waits::Other));
+                if let Some(request) = waiting.map(|(request, _)| *request) {
+                    self.input(Input::Forget { request });
+                }
+            }
+            Op::Cancel(job)
+            | Op::Resume(job)
+            | Op::Retry(job)
+            | Op::Send(job)
+            | Op::AnswerAsk(job)
+            | Op::Read(job)
+            | Op::Wait(job)
+            | Op::Ack(job)
+            | Op::Reserve(job)
+            | Op::Reroute(job)
+            | Op::Lie(job, _) => self.task_op(&op, self.plan.jobs[job].id),
+        }
+        Ok(())
+    }
+
+    fn task_op(&mut self, op: &Op, task: TaskId) {
+        let by = Caller::Person;
+        let input = match op {
+            Op::Cancel(_) => {
+                let request = self.request(Waits::Cancel(task));
+                Input::Cancel { request, task, by, text: None, quiet: self.rng.chance(20) }
+            }
+            Op::Resume(_) => {
+                let request = self.request(Waits::Other);
+                let parent = self.rng.chance(20).then(|| parent(2));
+                Input::Resume { request, task, prompt: Payload::from("more"), parent, by }
+            }
+            Op::Retry(_) => Input::Retry { request: self.request(Waits::Other), task, by },
+            Op::Send(_) => Input::Send { request: self.request(Waits::Other), task, text: Payload::from("word") },
+            Op::AnswerAsk(_) => {
+                let Some(ask) = self.store.tasks.get(&task).and_then(|task| task.open_asks().next()).map(|ask| ask.id) else {
+                    return;
+                };
+                let by = if self.rng.chance(20) { Caller::Task(task) } else { by };
+                Input::Answer { request: self.request(Waits::Other), ask, answer: Answer::Allow, by }
+            }
+            Op::Read(_) => Input::Read { request: self.request(Waits::Other), task },
+            Op::Wait(_) => {
+                let ms = self.rng.below(100_000);
+                Input::Wait { request: self.request(Waits::Other), task, ms, by }
+            }
+            Op::Ack(_) => {
+                let generation = self.store.tasks.get(&task).map_or(1, |task| task.generation);
+                let receipt = Receipt::Notice { task, generation };
+                Input::Ack { request: self.request(Waits::Other), receipt }
+            }
+            Op::Reserve(_) => {
+                let request = self.request(Waits::Reserve);
+                if self.rng.chance(50) {
+                    self.input(Input::Release { reservation: request });
+                }
+                Input::Reserve { request, root: task }
+            }
+            Op::Reroute(_) => {
+                let Ok(origin) = "group:room/!other".parse() else {
+                    return;
+                };
+                Input::Reroute { request: self.request(Waits::Other), task, origin }
+            }
+            Op::Lie(_, n) => return self.lie(task, *n),
+            Op::Launch(_)
+            | Op::LaunchAgain(_)
+            | Op::Adopt(_)
+            | Op::Forget
+            | Op::Lease(_)
+            | Op::AckDebrief
+            | Op::PersonTurn(_)
+            | Op::PersonWaits(_)
+            | Op::DeleteParent(_)
+            | Op::RestartHost
+            | Op::WallJump(_)
+            | Op::Crash { .. }
+            | Op::CommitFails { .. } => return,
+        };
+        self.input(input);
+    }
+
+    /// A hint that is not true, or a fact of an older run: neither may change what is decided.
+    fn lie(&mut self, task: TaskId, n: u8) {
+        let Some(known) = self.store.tasks.get(&task) else {
+            return;
+        };
+        let mut fence = known.fence();
+        let fact = match n {
+            0 => Fact::EndHint,
+            1 => Fact::OddWord { word: "dozing".into() },
+            2 => Fact::ErrorHint { error: HostError::new(ErrorClass::Other, "hint", "not the end") },
+            3 => Fact::LookFailed { why: "lie".into() },
+            4 => Fact::Busy,
+            5 => Fact::ToolEnded { id: 99 },
+            6 => {
+                fence = Fence { attempt: fence.attempt.saturating_sub(1), turn: fence.turn };
+                Fact::Ended { end: crate::host::good_end(task, fence.attempt, fence.turn) }
+            }
+            _ => {
+                fence = Fence { attempt: fence.attempt, turn: fence.turn + 7 };
+                Fact::Ended { end: crate::host::good_end(task, fence.attempt, fence.turn) }
+            }
+        };
+        self.input(Input::Observed { task, fence, fact });
+    }
+
+    fn adopt(&mut self, n: usize) {
+        let mut job = self.plan.jobs[n].clone();
+        job.prompts = true;
+        self.launched.insert(n);
+        let session: Arc<str> = format!("foreign-{n}").into();
+        self.host.insert(job.id, 1, Arc::clone(&session));
+        self.begin_turn(job.id, 1, 1);
+        let spec = Box::new(spec(&job, None, &self.plan.jobs));
+        let request = self.request(Waits::Other);
+        self.input(Input::Adopt { request, id: job.id, spec, session });
+    }
+
+    pub(super) fn poll_later(&mut self, who: &ParentRef) {
+        if self.polls.insert(who.clone()) {
+            let wait = 1_000 + self.rng.below(40_000);
+            self.after(wait, Ev::Poll(who.clone()));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! The simulated store: durable between crashes, with faults that a commit can meet.
+
+use std::collections::BTreeMap;
+
+use homing_core::ids::{DebriefId, PostId, TaskId};
+use homing_core::outbox::{Debrief, Post};
+use homing_core::payload::Digest;
+use homing_core::step::Written;
+use homing_core::task::Task;
+use homing_runtime::engine::{Batch, Memory};
+
+/// What a commit meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    None,
+    /// Not there, and said so.
+    Failed,
+    /// Not known; there or not.
+    Unknown { applied: bool },
+}
+
+/// Everything durable.
+#[derive(Debug, Clone, Default)]
+pub struct Store {
+    pub journal: Vec<Written>,
+    pub tasks: BTreeMap<TaskId, Task>,
+    pub debriefs: BTreeMap<DebriefId, Debrief>,
+    pub posts: BTreeMap<PostId, Post>,
+    pub keys: BTreeMap<Digest, TaskId>,
+    pub texts: BTreeMap<String, std::sync::Arc<[u8]>>,
+}
+
+impl Store {
+    pub fn head(&self) -> u64 {
+        self.journal.last().map_or(0, |written| written.line.seq)
+    }
+
+    /// Commits whole. Memory alone is never written.
+    pub fn apply(&mut self, batch: &Batch) {
+        self.journal.extend(batch.written.iter().cloned());
+        for task in &batch.tasks {
+            let mut task = task.clone();
+            task.live = homing_core::task::Live::default();
+            if let Some(key) = task.brief.key {
+                self.keys.insert(key, task.id);
+            }
+            self.tasks.insert(task.id, task);
+        }
+        for debrief in &batch.debriefs {
+            self.debriefs.insert(debrief.id, debrief.clone());
+        }
+        for post in &batch.posts {
+            self.posts.insert(post.id, post.clone());
+        }
+        for text in &batch.texts {
+            self.texts.insert(text.name.clone(), text.bytes.clone());
+        }
+        for id in &batch.purge {
+            self.tasks.remove(id);
+        }
+    }
+
+    /// What a start reads.
+    pub fn memory(&self) -> Memory {
+        let alive: std::collections::BTreeSet<TaskId> =
+            self.tasks.values().filter(|task| task.is_living()).map(|task| task.root).collect();
+        let kept = |task: &&Task| task.is_living() || task.is_owed() || alive.contains(&task.root);
+        Memory {
+            tasks: self.tasks.values().filter(kept).cloned().collect(),
+            debriefs: self.debriefs.values().filter(|debrief| !debrief.state.is_over()).cloned().collect(),
+            posts: self.posts.values().filter(|post| !post.state.is_over()).cloned().collect(),
+            keys: self.keys.iter().map(|(key, id)| (*key, *id)).collect(),
+            head: self.head(),
+        }
+    }
+}

@@ -67,7 +67,7 @@ pub struct History<'p> {
     pub(crate) engine: Option<Engine>,
     /// Which run of the runtime this is; what belongs to an earlier one is lost.
     pub(crate) epoch: u32,
-    pub(crate) store: Store,
+    pub store: Store,
     pub(crate) host: Host,
     pub(crate) parents: Parents,
     pub(crate) flying: Option<Batch>,
@@ -87,10 +87,12 @@ pub struct History<'p> {
 #[derive(Debug, Clone)]
 pub(crate) enum Waits {
     Launch(usize),
+    LaunchAgain(usize),
     Cancel(TaskId),
     /// A child that waits inside its turn.
     Child(TaskId, u32, u32),
     Lease,
+    Read,
     Reserve,
     Other,
 }
@@ -149,7 +151,7 @@ impl<'p> History<'p> {
     }
 
     pub(crate) fn delay(&mut self) -> u64 {
-        if self.noisy(10) { self.rng.below(30_000) } else { self.rng.below(40) }
+        if self.noisy(10) { self.rng.below(self.plan.delay_most) } else { self.rng.below(40) }
     }
 
     pub(crate) fn tell(&mut self, msg: Msg) {
@@ -176,6 +178,8 @@ impl<'p> History<'p> {
             }
             self.step(tick)?;
         }
+        let waiting = self.requests.values().filter(|waits| matches!(waits, Waits::Child(..) | Waits::Read)).count();
+        self.checker.all_heard(waiting)?;
         let result = self.checker.at_rest(self.engine.as_ref(), &self.store, &self.host, &self.parents, self.steps);
         if let Some(engine) = &mut self.engine {
             coverage.pairs.extend(engine.visits().iter().copied());
@@ -388,6 +392,7 @@ impl<'p> History<'p> {
             return Ok(());
         }
         let mut engine = Engine::start(self.store.memory(), limits(self.plan), self.now);
+        crate::pairs::recovery_is_idempotent(&self.store, self.plan, self.now, self.checker.off)?;
         engine.visits();
         if self.crash_in_recovery > 0 {
             self.crash_in_recovery -= 1;
@@ -414,7 +419,7 @@ impl<'p> History<'p> {
     fn replied(&mut self, reply: Reply) -> Result<(), Violation> {
         let waits = self.requests.remove(&reply.request);
         match (waits, &reply.answer) {
-            (Some(Waits::Launch(n)), Told::Accepted { task, existing }) => {
+            (Some(Waits::Launch(n) | Waits::LaunchAgain(n)), Told::Accepted { task, existing }) => {
                 self.checker.promised(*task, &self.plan.jobs[n], *existing, &self.store)?;
             }
             (Some(Waits::Launch(n)), Told::Refused { code: Code::Unsure | Code::Unavailable, .. }) => {

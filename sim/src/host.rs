@@ -131,7 +131,9 @@ pub fn error(class: ErrorClass, wall: i64, rng: &mut Rng) -> HostError {
 }
 
 /// The record of how a turn ends; none if it never does.
-pub fn end_record(end: End, place: (TaskId, u32, u32), wall: i64, rng: &mut Rng) -> Option<EndRecord> {
+pub fn end_record(end: End, place: (TaskId, u32, u32), wall: i64) -> Option<EndRecord> {
+    // What the provider says is part of the record, not of the noise.
+    let rng = &mut Rng::new(place.0.bits() ^ u64::from(place.1) << 8 ^ u64::from(place.2));
     let text = || Some(Payload::new(child_text(place.0, place.1, place.2)));
     let plain = |finish, text, tools_ran| Some(EndRecord { finish, error: None, text, tools_ran });
     match end {
@@ -205,4 +207,16 @@ pub fn good_end(task: TaskId, attempt: u32, turn: u32) -> EndRecord {
 /// How an aborted turn is recorded.
 pub fn aborted_end() -> EndRecord {
     EndRecord { finish: Finish::Cancelled, error: None, text: None, tools_ran: false }
+}
+
+/// A look at a session that hides nothing.
+pub fn plain_picture(taken: bool, end: Option<EndRecord>) -> Picture {
+    let turn = match (taken, end) {
+        (_, Some(end)) => TurnRecord::Ended(end),
+        (true, None) => TurnRecord::Open,
+        (false, None) => TurnRecord::Absent,
+    };
+    let busy = if matches!(turn, TurnRecord::Open) { Tri::Yes } else { Tri::No };
+    let (asks, todos) = (Some(Vec::new()), None);
+    Picture { turn, busy, calls: Vec::new(), asks, todos, session: Presence::Present, same_host: Tri::Yes }
 }

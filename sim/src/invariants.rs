@@ -418,6 +418,11 @@ impl Checker {
         Ok(())
     }
 
+    /// 18: whoever asked has heard.
+    pub fn all_heard(&self, waiting: usize) -> Check {
+        self.hold(18, waiting == 0, || format!("{waiting} requests were never answered"))
+    }
+
     /// 1, 5, 11, 18: when nothing happens any more.
     pub fn at_rest(&mut self, engine: Option<&Engine>, store: &Store, host: &Host, parents: &Parents, steps: u64) -> Check {
         self.hold(18, steps >= 50, || format!("a history of {steps} steps"))?;
@@ -436,6 +441,11 @@ impl Checker {
                 let seen = parents.telemetry.contains(&(*id, *generation));
                 self.hold(18, seen, || format!("{id}: generation {generation} is not in telemetry"))?;
             }
+        }
+        for debrief in store.debriefs.values().filter(|debrief| debrief.state == DeliveryState::Settled) {
+            let pushed = matches!(debrief.parent, ParentRef::Session { .. } | ParentRef::Conversation(_) | ParentRef::Webhook(_));
+            let there = parents.all.get(&debrief.parent).is_some_and(|parent| parent.received.contains_key(&debrief.id));
+            self.hold(5, !pushed || there, || format!("{} is settled, and its parent never had it", debrief.id))?;
         }
         if let Some(engine) = engine {
             for (name, key) in engine.world().keys() {

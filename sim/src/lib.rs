@@ -8,11 +8,15 @@
 //! - `coverage`: which pairs of the table and which crash points were visited.
 //! - `bugs`: the seeded bugs, each of which must be found.
 
+#[cfg(feature = "seeded-bugs")]
+pub mod bugs;
 pub mod coverage;
 pub mod history;
 pub mod host;
 pub mod invariants;
+pub mod pairs;
 pub mod parents;
 pub mod plan;
 pub mod rng;
+pub mod shrink;
 pub mod store;

@@ -118,6 +118,8 @@ pub struct Plan {
     /// Whether messages are lost, doubled and reordered.
     pub noise: u64,
     pub limit: u32,
+    /// How long a message may be under way; beyond our deadlines or within them.
+    pub delay_most: u64,
 }
 
 pub const PARENTS: [&str; 5] = ["opencode:ses_a", "conv:cv_b", "inbox:bot", "webhook:ops", "inbox:cli"];
@@ -287,12 +289,13 @@ impl Plan {
         let crash = Op::Crash { in_recovery: rng.below(3) as u32, apply: rng.chance(50) };
         ops.push((20 + rng.below(3_000), crash));
         ops.sort_by_key(|(at, _)| *at);
-        Self { seed, jobs, ops, noise: rng.below(35), limit: 1 + rng.below(3) as u32 }
+        Self { seed, jobs, ops, noise: rng.below(35), limit: 1 + rng.below(3) as u32, delay_most: 30_000 }
     }
 
     /// Launches only, nothing that depends on when it happens: for paired runs.
     pub fn calm(seed: u64) -> Self {
         let mut plan = Self::new(seed);
+        plan.delay_most = 700;
         plan.ops.retain(|(_, op)| matches!(op, Op::Launch(_)));
         for job in &mut plan.jobs {
             job.timeout = false;
@@ -301,7 +304,10 @@ impl Plan {
             job.script.abort_refusals = 0;
             for (beats, end) in &mut job.script.turns {
                 beats.retain(|beat| {
-                    matches!(beat, Beat::Active | Beat::Tool { same: false } | Beat::EarlyIdle | Beat::OddWord | Beat::Busy)
+                    matches!(
+                        beat,
+                        Beat::Active | Beat::Tool { same: false } | Beat::EarlyIdle | Beat::ErrorHint | Beat::OddWord | Beat::Busy
+                    )
                 });
                 if matches!(end, End::Hang | End::Deleted | End::Ghost) {
                     *end = End::Answer;

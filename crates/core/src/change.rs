@@ -21,7 +21,8 @@ pub enum Note {
     Active(TaskId),
     Observed(TaskId),
     ProbeAsked(TaskId),
-    ProbeDone(TaskId),
+    /// Asking the host came to an end; whether it said something.
+    ProbeDone(TaskId, bool),
     ReaderCame(TaskId, u64),
     ReadersWent(TaskId),
     WaitCame(u64, Wait),

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::bugs::{Bug, active};
 use crate::ids::{AskId, DebriefId, PostId, TaskId};
 use crate::outbox::{Debrief, Post};
 use crate::refs::{Origin, ParentRef};
@@ -95,7 +96,7 @@ pub fn task_wants(task: &Task, out: &mut Vec<Effect>) {
     {
         out.push(Effect::Watch { task: id, attempt, host: host(), session: Arc::clone(session) });
     }
-    if task.live.probe.is_some() {
+    if task.live.probe.is_some() && !active(Bug::NeverLooks) {
         let session = task.session.clone();
         out.push(Effect::Look { task: id, attempt, turn: task.turn.n, host: host(), session });
     }
@@ -157,7 +158,8 @@ pub fn parent_wants(who: &ParentRef, world: &World, now: u64, out: &mut Vec<Effe
         return;
     }
     let due = match parent.flight.and_then(|id| world.debrief(id)) {
-        Some(debrief) if !debrief.is_to_be_sent() => return,
+        // One that was seen and not answered waits for the parent's turn to end: that is to be known.
+        Some(debrief) if !debrief.is_to_be_sent() && debrief.state != DeliveryState::Accepted => return,
         Some(_) => None,
         None => match parent.due(now, world.limits.batch_ms) {
             Some(due) => Some(due),

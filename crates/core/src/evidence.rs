@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bugs::{Bug, active};
 use crate::fact::{End, ErrorClass, Exit, Fact, Finish, HostError, Picture, Presence, TurnRecord};
 use crate::payload::TextRef;
 use crate::words::{Cause, Tri, words};
@@ -32,6 +33,13 @@ pub struct EndSeen {
     pub said: bool,
     pub tools_ran: bool,
     pub tick: u64,
+}
+
+impl EndSeen {
+    /// An end that nobody saw: what a seeded bug believes in.
+    fn guessed(tick: u64) -> Self {
+        Self { finish: Finish::Stop, error: None, text: None, said: true, tools_ran: false, tick }
+    }
 }
 
 /// What the observations of the latest turn add up to.
@@ -108,6 +116,11 @@ impl Evidence {
             Fact::Ended { end } => self.ended(end, tick),
             Fact::Exited { exit, text } => self.exited(*exit, text.as_ref().map(|text| text.text), tick),
             Fact::Looked { picture } => self.looked(picture, tick),
+            Fact::LookFailed { .. } if active(Bug::FailedLookIsEnd) => self.end = Some(EndSeen::guessed(tick)),
+            Fact::EndHint if active(Bug::HintIsEnd) => self.end = Some(EndSeen::guessed(tick)),
+            Fact::ErrorHint { error } if active(Bug::HintIsFailure) => {
+                self.end = Some(EndSeen { error: Some(Box::new(error.clone())), ..EndSeen::guessed(tick) });
+            }
             Fact::LookFailed { .. } => self.doubt = Doubt::LookFailed,
             Fact::OddWord { .. } => self.doubt = Doubt::OddWord,
             Fact::Busy => self.busy = Tri::Yes,
@@ -245,10 +258,15 @@ impl Evidence {
         if self.doubt == Doubt::Unreadable {
             return Verdict::NotYet(Missing::Unreadable);
         }
+        if active(Bug::ErrorIgnored) && end.error.is_some() {
+            return Verdict::Good(Cause::Answered);
+        }
         if let Some(error) = &end.error {
             return Verdict::Errored((**error).clone());
         }
         match end.finish {
+            Finish::Length if active(Bug::LengthIsGood) => Verdict::Good(Cause::Answered),
+            Finish::Refusal if active(Bug::FilteredIsGood) => Verdict::Good(Cause::Answered),
             Finish::Length => Verdict::Bad(Cause::Truncated),
             Finish::Refusal => Verdict::Bad(Cause::Refused),
             Finish::Cancelled => Verdict::Bad(Cause::Interrupted),

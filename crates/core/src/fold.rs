@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use crate::bugs::{Bug, active};
 use crate::evidence::Evidence;
-use crate::fact::{Call, Fact, Picture, TurnRecord};
+use crate::fact::{Call, Fact, Picture, Presence, TurnRecord};
 use crate::ids::TaskId;
 use crate::record::TaskRecord;
+use crate::refs::ParentRef;
 use crate::spec::Spend;
-use crate::task::{Ask, AskState, Breaker, Live, Notice, Orphan, Past, Task, Turn};
+use crate::task::{Ask, AskState, BatchId, Breaker, Live, Notice, Orphan, Past, Task, Turn};
 use crate::time::Stamp;
 use crate::words::{Cause, Code, DeliveryState, Notify, Phase, State, TurnKind};
 
@@ -93,11 +95,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         TaskRecord::DependencyMet { on } => task.after.retain(|waits| waits != on),
         TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
         TaskRecord::GenerationOpened { generation, parent } => {
-            generation_opened(task, *generation);
-            if let Some((parent, batch)) = parent {
-                task.parent = parent.clone();
-                task.batch = batch.clone();
-            }
+            generation_opened(task, *generation, parent.as_ref());
         }
         TaskRecord::TurnOpened { turn, kind, debrief, send } => {
             task.turn =
@@ -157,7 +155,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
     }
 }
 
-fn generation_opened(task: &mut Task, generation: u32) {
+fn generation_opened(task: &mut Task, generation: u32, told: Option<&(ParentRef, BatchId)>) {
     task.generation = generation;
     task.tries = 0;
     task.interruptions = 0;
@@ -169,6 +167,10 @@ fn generation_opened(task: &mut Task, generation: u32) {
     task.flagged = false;
     task.breaker = Breaker::default();
     task.past.clear();
+    if let Some((parent, batch)) = told {
+        task.parent = parent.clone();
+        task.batch = batch.clone();
+    }
 }
 
 fn attempt_opened(task: &mut Task, record: &TaskRecord) {
@@ -221,7 +223,9 @@ fn moved(task: &mut Task, record: &TaskRecord, line: Line) {
     task.asks.clear();
     task.sends.clear();
     task.after.clear();
-    task.telemetry.push(task.generation);
+    if !active(Bug::NoTelemetry) {
+        task.telemetry.push(task.generation);
+    }
     if let Some((parent, batch)) = told {
         task.notices.push(Notice {
             generation: task.generation,
@@ -290,6 +294,12 @@ fn seen(task: &mut Task, fact: &Fact, tick: u64) {
 fn shown_phase(task: &Task, picture: &Picture) -> Phase {
     match (&picture.turn, task.turn.phase) {
         (TurnRecord::Absent, Phase::Unsure) => Phase::Unsent,
+        // It was taken and is not there: lost before it was stored. Nothing of it may have been seen.
+        (TurnRecord::Absent, Phase::Taken)
+            if picture.session == Presence::Present && !task.evidence.tools_ran =>
+        {
+            Phase::Unsent
+        }
         (TurnRecord::Open, Phase::Unsent | Phase::Unsure) => Phase::Taken,
         (TurnRecord::Ended(_), _) if task.evidence.end.is_some() => Phase::Ended,
         (TurnRecord::Absent | TurnRecord::Open | TurnRecord::Ended(_) | TurnRecord::Unreadable, phase) => phase,

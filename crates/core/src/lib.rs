@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bugs;
 pub mod change;
 pub mod compose;
 pub mod decide;
@@ -44,5 +45,6 @@ pub mod step;
 pub mod task;
 pub mod telemetry;
 pub mod time;
+pub mod view;
 pub mod words;
 pub mod world;

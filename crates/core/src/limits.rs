@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::bugs::{Bug, active};
 use crate::spec::{Brief, Model};
 
 const SECOND: u64 = 1_000;
@@ -38,7 +39,7 @@ pub struct Limits {
     pub batch_ms: u64,
     pub attempts: u32,
     pub retry_interrupted: u32,
-    /// A pause that a provider asks for is never longer than this.
+    /// A wait that a provider asks for in seconds is never longer than this; a time it names is kept.
     pub pause_most_ms: u64,
     pub retention_ms: u64,
     /// A read of something observed within this time does not ask the host.
@@ -102,8 +103,18 @@ macro_rules! over {
 
 impl Limits {
     over! {
-        start_ms: u64, quiet_ms: u64, never_active_ms: u64, stop_ms: u64, ask_ms: u64,
+        start_ms: u64, never_active_ms: u64, ask_ms: u64,
         same_calls: u32, all_calls: u32, attempts: u32, retry_interrupted: u32,
+    }
+
+    pub fn quiet_ms(&self, brief: &Brief) -> u64 {
+        let ms = brief.over.quiet_ms.unwrap_or(self.quiet_ms);
+        if active(Bug::QuietEarly) { ms / 10 } else { ms }
+    }
+
+    pub fn stop_ms(&self, brief: &Brief) -> u64 {
+        let ms = brief.over.stop_ms.unwrap_or(self.stop_ms);
+        if active(Bug::StopEarly) { ms / 10 } else { ms }
     }
 
     /// The key whose slots a turn on this model counts against, and how many there are (0: no limit).

@@ -27,7 +27,7 @@ pub enum Told {
     Resumed { task: TaskId, generation: u32 },
     SendTaken { task: TaskId, n: u32 },
     Answered { ask: AskId },
-    /// Read the task now: it is as fresh as it gets. `asked` tells whether the host said something.
+    /// Read the task now: it is as fresh as it gets. `fresh` tells whether the host could be asked, where it had to be.
     ReadNow { task: TaskId, as_of: u64, fresh: bool },
     /// A wait is over: the task ended, or the time is up.
     WaitOver { task: TaskId, ended: bool },

@@ -12,7 +12,7 @@ use crate::payload::Digest;
 use crate::refs::{Origin, ParentRef};
 use crate::words::Notify;
 
-/// `PROVIDER/MODEL[@VARIANT]`.
+/// `PROVIDER/MODEL`; a variant stands beside it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Model {
     pub provider: Arc<str>,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::bugs::{Bug, active};
 use crate::change::{Change, Note};
 use crate::decide::{decide, decide_absent};
 use crate::decision::Text;
@@ -103,7 +104,7 @@ fn take(
 
 fn apply(world: &mut World, change: Change, stamp: Stamp, outcome: &mut Outcome) {
     let seq = match &change {
-        Change::Record(_) => world.head + 1,
+        Change::Record(_) => world.head + 1 + u64::from(active(Bug::NumberSkipped)),
         Change::Note(_) => world.head,
     };
     let line = Line { seq, stamp };
@@ -159,7 +160,7 @@ fn touch(world: &World, change: &Change, touched: &mut Touched) {
 fn touch_note(note: &Note, touched: &mut Touched) {
     match note {
         Note::Loaded(task) => drop(touched.tasks.insert(task.id)),
-        Note::ProbeAsked(id) | Note::ProbeDone(id) => drop(touched.tasks.insert(*id)),
+        Note::ProbeAsked(id) | Note::ProbeDone(id, _) => drop(touched.tasks.insert(*id)),
         Note::ParentTurn(parent, _)
         | Note::ParentLook(parent, _)
         | Note::PersonWaits(parent, _)

@@ -293,6 +293,8 @@ pub struct Live {
     pub probe: Option<u64>,
     /// When asking last came to an end, with an answer or without.
     pub probed: u64,
+    /// When the host last answered.
+    pub answered: u64,
     /// Its slot is lent while it waits in a blocking read.
     pub lent: bool,
     /// It wants its lent slot back.

@@ -49,7 +49,11 @@ fn words(facts: &DebriefFacts<'_>) -> String {
 }
 
 fn bot() -> ParentRef {
-    ParentRef::Session { host: "opencode".into(), instance: None, session: "ses_bot".into() }
+    ParentRef::Session {
+        host: "opencode".into(),
+        instance: None,
+        session: "ses_bot".into(),
+    }
 }
 
 #[test]

@@ -109,6 +109,7 @@ fn n2_a_parent_that_names_a_time_is_not_sent_to_before_it() {
 fn n3_a_parent_in_mid_turn_gets_no_second_turn() {
     let mut stage = Stage::new();
     let a = stage.launch_running(errand("a", "t1"));
+    stage.turn_began(BOT, "t1");
     stage.answer(a, "early");
     assert!(!stage.wants_compose(BOT), "the launching turn still runs");
     stage.turn_ended(BOT, "t1");
@@ -146,6 +147,7 @@ fn n3_a_sealed_debrief_waits_while_the_parent_is_in_a_turn_also_when_it_is_sent_
 fn n3_a_turn_whose_end_is_not_told_delays_for_a_bounded_time() {
     let mut stage = Stage::new();
     let a = stage.launch_running(errand("a", "t1"));
+    stage.turn_began(BOT, "t1");
     stage.answer(a, "done");
     assert!(!stage.wants_look_at(BOT));
     stage.advance(MINUTE);
@@ -165,9 +167,25 @@ fn n3_a_turn_whose_end_is_not_told_delays_for_a_bounded_time() {
 }
 
 #[test]
+fn n3_a_parent_whose_turn_is_not_known_is_asked_first() {
+    let mut stage = Stage::new();
+    let a = stage.launch_running(errand("a", "t1"));
+    stage.answer(a, "done");
+    assert!(
+        stage.wants_look_at(BOT) && !stage.wants_compose(BOT),
+        "nobody said whether the launching turn is over"
+    );
+    stage.turn_began(BOT, "t1");
+    assert!(!stage.wants_look_at(BOT) && !stage.wants_compose(BOT));
+    stage.turn_ended(BOT, "t1");
+    assert!(stage.wants_compose(BOT));
+}
+
+#[test]
 fn n3_a_look_that_a_new_turn_overtook_proves_nothing() {
     let mut stage = Stage::new();
     let a = stage.launch_running(errand("a", "t1"));
+    stage.turn_began(BOT, "t1");
     stage.answer(a, "done");
     stage.advance(MINUTE);
     assert!(stage.wants_look_at(BOT));

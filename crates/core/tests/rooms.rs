@@ -18,7 +18,7 @@ use homing_core::spec::Overrides;
 use homing_core::telemetry::Completion;
 use homing_core::words::{Cause, Code, DeliveryState, Notify, State};
 use stage::delivery::{BOT, GROUP, errand, group_errand};
-use stage::host::{ask, call};
+use stage::host::{ask, call, open_picture};
 use stage::launch::task;
 use stage::{HOUR, MINUTE, SECOND, Stage, parent_ref, refused};
 
@@ -85,7 +85,7 @@ fn g3_a_timeout_is_told_to_the_parent_with_the_partial_output() {
     let id = stage.launch_running(group_errand("slow", "t1").process().over(over));
     stage.turn_ended(BOT, "t1");
     stage.advance(5 * MINUTE);
-    stage.look_failed(id);
+    stage.looked(id, open_picture());
     stage.fire();
     assert_eq!(stage.state(id), State::Stopping);
     let exit = Exit {
@@ -379,6 +379,58 @@ fn g8_a_parent_that_is_not_there_at_all_ends_in_one_fallback_for_its_batch() {
 }
 
 #[test]
+fn g8_a_sealed_debrief_whose_parent_went_silent_rests_after_the_fallback() {
+    let mut stage = Stage::new();
+    let id = stage.errand_done(group_errand("a", "t1"), "done");
+    let debrief = stage.seal(BOT);
+    stage.restart();
+    while stage.room().is_empty() {
+        if stage.wants_look_at(BOT) {
+            stage.unreachable(BOT);
+        }
+        stage.advance(SECOND);
+    }
+    let now = stage.debrief(debrief.id);
+    assert_eq!(
+        (now.state, now.code, now.parked),
+        (DeliveryState::Sealed, Some(Code::HandshakeFailed), true)
+    );
+    stage.between_turns(BOT);
+    assert!(!stage.wants_deliver(debrief.id) && !stage.wants_look_at(BOT));
+    stage.ack_notice(id, 1);
+    assert_eq!(
+        stage.debrief_state(debrief.id),
+        DeliveryState::Settled,
+        "its last notice was acknowledged"
+    );
+    assert_eq!(stage.room().len(), 1);
+}
+
+#[test]
+fn g8_g9_what_rests_with_a_silent_session_goes_to_an_heir_once_the_session_is_gone() {
+    let mut stage = Stage::new();
+    let root = stage.launch_running(task("root").host("opencode").origin(GROUP));
+    let middle = stage.launch_running(task("middle").host("opencode").by(root));
+    let session = format!("opencode:{}", stage.session_of(middle));
+    let child = stage.launch_running(task("child").by(middle).parent(&session).origin(GROUP));
+    stage.answer(child, "done");
+    while stage.room().is_empty() {
+        if stage.wants_look_at(&session) {
+            stage.unreachable(&session);
+        }
+        stage.advance(SECOND);
+    }
+    assert_eq!(stage.notice_state(child), DeliveryState::Undeliverable);
+    stage.parent(&session, ParentFact::Deleted);
+    let notice = &stage.notices(child)[0];
+    assert_eq!(
+        (&notice.to, notice.state),
+        (&ParentRef::Task(root), DeliveryState::Owed)
+    );
+    assert_eq!(stage.room().len(), 1, "no second marker");
+}
+
+#[test]
 fn g9_what_a_deleted_session_was_owed_goes_to_the_nearest_living_task_above_it() {
     let mut stage = Stage::new();
     let root = stage.launch_running(task("root").host("opencode"));
@@ -423,8 +475,10 @@ fn g9_without_an_ancestor_the_room_gets_one_marker_and_without_a_room_it_stays_v
             (DeliveryState::Undeliverable, Some(Code::SessionNotFound))
         );
     }
+    let lines = stage.journal.len();
     stage.parent(BOT, ParentFact::Deleted);
     stage.advance(HOUR);
+    assert_eq!(stage.journal.len(), lines);
     assert_eq!(
         stage.room().len(),
         1,

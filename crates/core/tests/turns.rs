@@ -3,10 +3,12 @@
 mod stage;
 
 use homing_core::effect::EffectKey;
+use homing_core::ids::DebriefId;
 use homing_core::input::DeliveryFact;
 use homing_core::payload::Payload;
 use homing_core::record::{OutboxRecord, Record};
 use homing_core::reply::Told;
+use homing_core::task::BatchId;
 use homing_core::words::{DeliveryState, State};
 use stage::delivery::{BOT, errand};
 use stage::launch::task;
@@ -267,4 +269,26 @@ fn a_task_that_read_one_result_of_its_debrief_by_itself_still_takes_what_came_me
     stage.prompt_taken(above);
     stage.answer(above, "I have seen all");
     assert_eq!(stage.state(above), State::Completed);
+}
+
+#[test]
+fn one_debrief_is_in_flight_per_parent_whatever_was_composed_meanwhile() {
+    let mut stage = Stage::new();
+    stage.errand_done(errand("a", "t1"), "one");
+    let first = stage.seal(BOT);
+    let other = stage.launch_running(errand("b", "t2"));
+    stage.turn_ended(BOT, "t2");
+    stage.answer(other, "two");
+    assert!(!stage.wants_compose(BOT));
+    stage.give(homing_core::input::Input::Composed {
+        parent: parent_ref(BOT),
+        batch: (BatchId::Turn("t2".into()), None),
+        notices: vec![(other, 1)],
+        id: DebriefId::from_bits(99),
+        nonce: "n".into(),
+        text: Payload::from("too early"),
+    });
+    assert_eq!(stage.times_sealed(BOT), 1);
+    stage.answered(first.id, "ok");
+    assert_eq!(stage.seal(BOT).notices, [(other, 1)]);
 }

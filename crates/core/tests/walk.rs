@@ -6,10 +6,13 @@ mod stage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use homing_core::fact::{AskKind, End, ErrorClass, Fact, Finish, HostError, Picture, Presence, TurnRecord};
+use homing_core::fact::{
+    AskKind, End, ErrorClass, Fact, Finish, HostError, Picture, Presence, TurnRecord,
+};
 use homing_core::ids::TaskId;
 use homing_core::limits::Limits;
 use homing_core::reason::Caller;
+use homing_core::rules::Event;
 use homing_core::spec::{Budget, Overrides};
 use homing_core::task::Answer;
 use homing_core::time::mix;
@@ -50,8 +53,17 @@ struct Walk {
 
 impl Walk {
     fn new(seed: u64) -> Self {
-        let limits = Limits { default: LIMIT, living_max: 6, ..Limits::default() };
-        Self { stage: Stage::with(limits), die: Die(seed), tasks: Vec::new(), calls: 0 }
+        let limits = Limits {
+            default: LIMIT,
+            living_max: 6,
+            ..Limits::default()
+        };
+        Self {
+            stage: Stage::with(limits),
+            die: Die(seed),
+            tasks: Vec::new(),
+            calls: 0,
+        }
     }
 
     fn step(&mut self) {
@@ -76,16 +88,25 @@ impl Walk {
     }
 
     fn launch(&mut self) {
-        let models: &[&str] = self.die.of(&[&["p/a"][..], &["p/a", "p/b"], &["p/a", "p/a", "q/c"], &[]]);
+        let models: &[&str] =
+            self.die
+                .of(&[&["p/a"][..], &["p/a", "p/b"], &["p/a", "p/a", "q/c"], &[]]);
         let mut launch: Launch = by_model(&format!("t{}", self.tasks.len()), models);
         if self.die.chance(20) {
             launch = launch.process();
         }
         if self.die.chance(20) {
-            launch = launch.budget(Budget { tokens: Some(50), calls: Some(20), ..Budget::default() });
+            launch = launch.budget(Budget {
+                tokens: Some(50),
+                calls: Some(20),
+                ..Budget::default()
+            });
         }
         if self.die.chance(10) {
-            launch = launch.over(Overrides { retry_interrupted: Some(1), ..Overrides::default() });
+            launch = launch.over(Overrides {
+                retry_interrupted: Some(1),
+                ..Overrides::default()
+            });
         }
         if self.die.chance(20) {
             launch = launch.notify(self.die.of(Notify::ALL));
@@ -100,7 +121,11 @@ impl Walk {
         if let homing_core::reply::Told::Accepted { task, .. } = told {
             self.tasks.push(task);
         } else {
-            assert_eq!(self.stage.journal.len(), before, "a refusal stores nothing: {told:?}");
+            assert_eq!(
+                self.stage.journal.len(),
+                before,
+                "a refusal stores nothing: {told:?}"
+            );
         }
     }
 
@@ -124,35 +149,56 @@ impl Walk {
         self.calls += 1;
         let failure = HostError {
             retry_after_ms: self.die.of(&[None, Some(SECOND)]),
-            until_wall: self.die.of(&[None, Some(self.stage.now.wall + MINUTE as i64)]),
+            until_wall: self
+                .die
+                .of(&[None, Some(self.stage.now.wall + MINUTE as i64)]),
             ..error(self.die.of(ErrorClass::ALL))
         };
         let end = if self.die.chance(70) {
-            End { finish: self.die.of(Finish::ALL), ..good("text") }
+            End {
+                finish: self.die.of(Finish::ALL),
+                ..good("text")
+            }
         } else {
             bad(failure.clone())
         };
         let facts = [
-            Fact::SessionMade { session: format!("ses_{}", self.calls).into() },
-            Fact::StartFailed { error: failure.clone() },
+            Fact::SessionMade {
+                session: format!("ses_{}", self.calls).into(),
+            },
+            Fact::StartFailed {
+                error: failure.clone(),
+            },
             Fact::PromptTaken,
             Fact::PromptTaken,
-            Fact::PromptRefused { error: failure.clone() },
+            Fact::PromptRefused {
+                error: failure.clone(),
+            },
             Fact::PromptUnsure { why: "cut".into() },
             Fact::Active,
-            Fact::ToolBegan { call: call(self.calls % 7, "bash", Some(self.calls % 2)) },
+            Fact::ToolBegan {
+                call: call(self.calls % 7, "bash", Some(self.calls % 2)),
+            },
             Fact::ToolEnded { id: self.calls % 7 },
             spent(self.calls % 60, self.calls),
-            Fact::AskOpened { ask: ask("k", AskKind::Permission) },
+            Fact::AskOpened {
+                ask: ask("k", AskKind::Permission),
+            },
             Fact::AskClosed { key: "k".into() },
-            Fact::Todos { open: (self.calls % 2) as u32 },
+            Fact::Todos {
+                open: (self.calls % 2) as u32,
+            },
             Fact::Ended { end: end.clone() },
             Fact::EndHint,
-            Fact::ErrorHint { error: failure.clone() },
+            Fact::ErrorHint {
+                error: failure.clone(),
+            },
             Fact::ProviderWait { error: failure },
             Fact::OddWord { word: "odd".into() },
             Fact::Busy,
-            Fact::Looked { picture: self.picture(end) },
+            Fact::Looked {
+                picture: self.picture(end),
+            },
             Fact::LookFailed { why: "?".into() },
             Fact::Interrupted { why: "?".into() },
             Fact::SessionDeleted,
@@ -164,7 +210,12 @@ impl Walk {
 
     fn picture(&mut self, end: End) -> Picture {
         Picture {
-            turn: self.die.of(&[TurnRecord::Absent, TurnRecord::Open, TurnRecord::Ended(end), TurnRecord::Unreadable]),
+            turn: self.die.of(&[
+                TurnRecord::Absent,
+                TurnRecord::Open,
+                TurnRecord::Ended(end),
+                TurnRecord::Unreadable,
+            ]),
             busy: self.die.of(Tri::ALL),
             asks: self.die.of(&[None, Some(Vec::new())]),
             session: self.die.of(Presence::ALL),
@@ -214,9 +265,24 @@ impl Walk {
         }
     }
 
+    /// Time passes, and some hosts answer in time when they are asked or told to stop.
     fn time(&mut self) {
-        let ms = self.die.of(&[1, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR]);
-        self.stage.advance(ms);
+        let mut left = self
+            .die
+            .of(&[1, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR]);
+        while left > 0 {
+            let ms = left.min(5 * MINUTE);
+            left -= ms;
+            self.stage.advance(ms);
+            for id in self.tasks.clone() {
+                if self.stage.wants_look(id) && self.die.chance(50) {
+                    self.stage.shows_nothing_new(id);
+                }
+                if self.stage.wants_abort(id) && self.die.chance(50) {
+                    self.stage.stopped(id);
+                }
+            }
+        }
     }
 
     /// A host that does what is wanted of it.
@@ -239,8 +305,13 @@ impl Walk {
     /// Turns that can call the model, per key; those that are being stopped apart.
     fn turns(&self) -> BTreeMap<Arc<str>, u32> {
         let mut turns = BTreeMap::new();
-        for task in self.tasks.iter().filter_map(|id| self.stage.world.task(*id)) {
-            let counts = task.state.holds_slot() && task.state != State::Stopping && !task.live.lent;
+        for task in self
+            .tasks
+            .iter()
+            .filter_map(|id| self.stage.world.task(*id))
+        {
+            let counts =
+                task.state.holds_slot() && task.state != State::Stopping && !task.live.lent;
             *turns.entry(Arc::clone(&task.key)).or_default() += u32::from(counts);
         }
         turns
@@ -250,7 +321,10 @@ impl Walk {
     fn limits_hold(&self, before: &BTreeMap<Arc<str>, u32>) {
         for (key, turns) in self.turns() {
             let most = before.get(&key).copied().unwrap_or_default().max(LIMIT);
-            assert!(turns <= most, "{turns} turns on {key}, where {most} may run");
+            assert!(
+                turns <= most,
+                "{turns} turns on {key}, where {most} may run"
+            );
         }
     }
 
@@ -268,7 +342,11 @@ impl Walk {
             self.stage.advance(11 * MINUTE);
         }
         for id in &self.tasks {
-            assert!(self.stage.state(*id).is_terminal(), "{id} never ended: {:?}", self.stage.task(*id));
+            assert!(
+                self.stage.state(*id).is_terminal(),
+                "{id} never ended: {:?}",
+                self.stage.task(*id)
+            );
         }
         self.stage.assert_at_rest();
     }
@@ -276,29 +354,25 @@ impl Walk {
 
 #[test]
 fn whatever_happens_rows_are_folds_counts_count_and_everything_ends() {
+    let mut asked = BTreeSet::new();
     for seed in 0..WALKS {
         let mut walk = Walk::new(mix(seed));
         for _ in 0..STEPS {
             walk.step();
         }
         walk.settle();
-    }
-}
-
-#[test]
-fn walks_come_to_every_state_and_ask_for_every_event() {
-    let mut asked = BTreeSet::new();
-    for seed in 0..WALKS {
-        let mut walk = Walk::new(mix(seed ^ 0xffff));
-        for _ in 0..STEPS {
-            walk.step();
-        }
         asked.extend(walk.stage.asked);
     }
     for state in State::ALL {
-        assert!(asked.iter().any(|(at, _)| at == state), "no walk came to {state}");
+        assert!(
+            asked.iter().any(|(at, _)| at == state),
+            "no walk came to {state}"
+        );
     }
-    for event in homing_core::rules::Event::ALL {
-        assert!(asked.iter().any(|(_, known)| known == event), "no walk asked {event}");
+    for event in Event::ALL {
+        assert!(
+            asked.iter().any(|(_, known)| known == event),
+            "no walk asked for {event}"
+        );
     }
 }

@@ -1,4 +1,5 @@
 //! The machine's clock and chance, by their contracts.
+#![expect(clippy::unwrap_used, reason = "a test ends where its set-up fails")]
 
 use homing_hosts::system::{SystemClock, SystemIds};
 use homing_ports::clock::Clock;

@@ -4,9 +4,13 @@
 //! The contract, in short:
 //! - `open` looks for the task's marker first: one (task, attempt) has at most one session, whatever
 //!   crashes. It may report the prompt as taken when the host takes it with the session.
-//! - `prompt` carries a host id that derives from task, attempt and turn: sent twice, it runs once.
+//! - `prompt` carries a host id that derives from task, attempt and turn: sent twice, it runs once. It is
+//!   `PromptTaken` when the host shows it; an acknowledgement that proves nothing is `PromptUnsure`.
 //! - `watch` reports until it is unwatched: what happens, not what it means. After a lost connection the
-//!   first report is a `Looked`.
+//!   first report is a `Looked`. A second watch of an attempt takes the place of the first. Called within
+//!   the async runtime that drives the host.
+//! - `Exited` is the end of a plain process. An agent's program that ends without the record of our turn
+//!   was `Interrupted`, whatever its exit code.
 //! - `look` reads the host's own records. A look that fails says so; it proves nothing.
 //! - `abort` answers `Stopped` only when nothing of the attempt runs any more.
 
@@ -67,7 +71,11 @@ pub trait Host: Send + Sync {
     fn caps(&self) -> Caps;
 
     /// Whether the host knows what a launch names; the error says what it does know.
-    fn check<'a>(&'a self, agent: Option<&'a str>, model: Option<&'a Model>) -> Flight<'a, Result<(), String>>;
+    fn check<'a>(
+        &'a self,
+        agent: Option<&'a str>,
+        model: Option<&'a Model>,
+    ) -> Flight<'a, Result<(), String>>;
 
     /// Facts: `SessionMade` (then perhaps `PromptTaken`), `StartFailed`, or `StartUnsure`.
     fn open(&self, opening: Opening) -> Flight<'_, Vec<Fact>>;
@@ -87,7 +95,12 @@ pub trait Host: Send + Sync {
     fn abort(&self, place: Place) -> Flight<'_, Fact>;
 
     /// Whether the host has the answer.
-    fn answer<'a>(&'a self, place: Place, key: &'a str, answer: &'a Answer) -> Flight<'a, Result<(), String>>;
+    fn answer<'a>(
+        &'a self,
+        place: Place,
+        key: &'a str,
+        answer: &'a Answer,
+    ) -> Flight<'a, Result<(), String>>;
 
     /// What was said, for people.
     fn transcript(&self, place: Place) -> Flight<'_, Result<Vec<u8>, String>>;

@@ -19,11 +19,20 @@ pub fn encode(batch: &Batch, clock: ClockMark) -> Group {
     Group {
         journal: batch.written.iter().map(journal_row).collect(),
         tasks: batch.tasks.iter().map(task_row).collect(),
-        outbox: batch.debriefs.iter().map(debrief_row).chain(batch.posts.iter().map(post_row)).collect(),
+        outbox: batch
+            .debriefs
+            .iter()
+            .map(debrief_row)
+            .chain(batch.posts.iter().map(post_row))
+            .collect(),
         blobs: batch
             .texts
             .iter()
-            .map(|text| Blob { name: text.name.clone(), task: text.task, bytes: text.bytes.clone() })
+            .map(|text| Blob {
+                name: text.name.clone(),
+                task: text.task,
+                bytes: text.bytes.clone(),
+            })
             .collect(),
         purge: batch.purge.clone(),
         clock,
@@ -41,7 +50,14 @@ fn journal_row(written: &Written) -> JournalRow {
         Record::Outbox(record) => (None, record.word(), json(record)),
     };
     let stamp = written.line.stamp;
-    JournalRow { seq: written.line.seq, task, kind: kind.to_owned(), tick: stamp.tick, wall: stamp.wall, body }
+    JournalRow {
+        seq: written.line.seq,
+        task,
+        kind: kind.to_owned(),
+        tick: stamp.tick,
+        wall: stamp.wall,
+        body,
+    }
 }
 
 /// The row of a task.
@@ -54,7 +70,10 @@ pub fn task_row(task: &Task) -> TaskRow {
         owed: task.is_owed(),
         parent: task.parent.to_string(),
         root: task.root,
-        session: task.session.as_ref().map(|session| format!("{}:{session}", task.brief.host)),
+        session: task
+            .session
+            .as_ref()
+            .map(|session| format!("{}:{session}", task.brief.host)),
         name: task.brief.name.as_deref().map(str::to_owned),
         key: task.brief.key.map(|key| key.0),
         created_wall: task.created.wall,
@@ -85,7 +104,10 @@ fn post_row(post: &Post) -> OutboxRow {
 
 /// What a start needs, typed.
 pub fn decode(recovered: &Recovered) -> Result<Memory, StoreError> {
-    let mut memory = Memory { head: recovered.head, ..Memory::default() };
+    let mut memory = Memory {
+        head: recovered.head,
+        ..Memory::default()
+    };
     memory.tasks = recovered.tasks.iter().map(task).collect::<Result<_, _>>()?;
     for row in &recovered.outbox {
         match row.kind {
@@ -93,13 +115,22 @@ pub fn decode(recovered: &Recovered) -> Result<Memory, StoreError> {
             OutboxKind::Post => memory.posts.push(parse(&row.key, &row.body)?),
         }
     }
-    memory.keys = recovered.keys.iter().map(|(digest, id)| (Digest(*digest), *id)).collect();
+    memory.keys = recovered
+        .keys
+        .iter()
+        .map(|(digest, id)| (Digest(*digest), *id))
+        .collect();
     Ok(memory)
 }
 
 /// The task of a row.
 pub fn task(row: &TaskRow) -> Result<Task, StoreError> {
     parse(&row.id.to_string(), &row.body)
+}
+
+/// The debrief of an outbox row.
+pub fn debrief(row: &OutboxRow) -> Result<Debrief, StoreError> {
+    parse(&row.key, &row.body)
 }
 
 /// The record of a journal row.
@@ -143,8 +174,14 @@ pub fn at_end_of(
             let Record::Task(_, entry) = record(&row)? else {
                 continue;
             };
-            let stamp = homing_core::time::Stamp { tick: row.tick, wall: row.wall };
-            let line = homing_core::fold::Line { seq: row.seq, stamp };
+            let stamp = homing_core::time::Stamp {
+                tick: row.tick,
+                wall: row.wall,
+            };
+            let line = homing_core::fold::Line {
+                seq: row.seq,
+                stamp,
+            };
             match &mut folded {
                 None => folded = homing_core::fold::begin(id, &entry, line),
                 Some(task) => homing_core::fold::fold(task, &entry, line),

@@ -25,7 +25,12 @@ pub(crate) enum Done {
 }
 
 /// Runs until the decider goes away.
-pub(crate) fn run(mut store: Box<dyn Store>, time: &Timekeeper, jobs: &Receiver<Job>, done: &Sender<Done>) {
+pub(crate) fn run(
+    mut store: Box<dyn Store>,
+    time: &Timekeeper,
+    jobs: &Receiver<Job>,
+    done: &Sender<Done>,
+) {
     while let Ok(job) = jobs.recv() {
         let result = match job {
             Job::Commit(batch) => {

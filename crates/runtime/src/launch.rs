@@ -1,6 +1,7 @@
 //! What an embedder asks for, said with a builder.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use homing_core::ids::TaskId;
 use homing_core::payload::Digest;
@@ -32,13 +33,19 @@ pub struct Launch {
 impl Launch {
     /// A task for an agent on a host.
     pub fn prompt(host: &str, prompt: &str) -> Self {
-        let order = Order { prompt: prompt.to_owned(), ..Order::default() };
+        let order = Order {
+            prompt: prompt.to_owned(),
+            ..Order::default()
+        };
         Self::with_order(host, order)
     }
 
     /// A plain process.
     pub fn command<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
-        let order = Order { command: words.into_iter().map(Into::into).collect(), ..Order::default() };
+        let order = Order {
+            command: words.into_iter().map(Into::into).collect(),
+            ..Order::default()
+        };
         Self::with_order("process", order)
     }
 
@@ -49,7 +56,10 @@ impl Launch {
             name: None,
             models: Vec::new(),
             order,
-            parent: ParentRef::Inbox { name: "cli".into(), key: None },
+            parent: ParentRef::Inbox {
+                name: "cli".into(),
+                key: None,
+            },
             launched_by: None,
             origin: None,
             notify: None,
@@ -116,7 +126,7 @@ impl Launch {
         self
     }
 
-    /// This task's own values over the defaults.
+    /// This task's own values over the defaults, all of them; `timeout` sets one.
     pub fn limits(mut self, over: Overrides) -> Self {
         self.over = over;
         self
@@ -139,6 +149,12 @@ impl Launch {
         self
     }
 
+    /// Ended when it takes longer than this; the host is asked first.
+    pub fn timeout(mut self, at_most: Duration) -> Self {
+        self.over.timeout_ms = Some(u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
     pub fn cwd(mut self, dir: &str) -> Self {
         self.order.cwd = Some(dir.to_owned());
         self
@@ -153,15 +169,23 @@ impl Launch {
         &self.host
     }
 
-    pub(crate) fn names(&self) -> (Option<&str>, Option<&Model>) {
-        (self.agent.as_deref(), self.models.first())
+    /// What the host is asked about before anything is accepted: the agent with each of the models.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (Option<&str>, Option<&Model>)> {
+        let agent = self.agent.as_deref();
+        let none = self.models.is_empty().then_some((agent, None));
+        none.into_iter()
+            .chain(self.models.iter().map(move |model| (agent, Some(model))))
     }
 
     /// The whole request, as the core takes it.
-    pub(crate) fn spec(self, caps: Caps) -> Spec {
+    pub(crate) fn spec(mut self, caps: Caps) -> Spec {
+        // What is not asked for but found: the same key may come with another of these.
+        let parent_turn = self.parent_turn.take();
         let notify = self.notify.unwrap_or(match &self.parent {
             ParentRef::Inbox { .. } | ParentRef::Webhook(_) | ParentRef::None => Notify::Each,
-            ParentRef::Task(_) | ParentRef::Conversation(_) | ParentRef::Session { .. } => Notify::Debrief,
+            ParentRef::Task(_) | ParentRef::Conversation(_) | ParentRef::Session { .. } => {
+                Notify::Debrief
+            }
         });
         let arc = |text: Option<String>| text.map(Arc::<str>::from);
         let mut spec = Spec {
@@ -177,8 +201,11 @@ impl Launch {
                 priority: self.priority,
                 budget: self.budget,
                 over: self.over,
-                caps,
-                parent_turn: arc(self.parent_turn),
+                caps: Caps {
+                    prompts: false,
+                    goes_on: false,
+                },
+                parent_turn: None,
                 batch: arc(self.batch),
             },
             order: self.order,
@@ -189,6 +216,8 @@ impl Launch {
         // Plain data with text keys: it always has a form as JSON.
         spec.brief.request = Digest::of(&serde_json::to_vec(&spec).unwrap_or_default());
         spec.brief.key = self.key.map(|key| Digest::of(key.as_bytes()));
+        spec.brief.caps = caps;
+        spec.brief.parent_turn = parent_turn.map(Arc::from);
         spec
     }
 }

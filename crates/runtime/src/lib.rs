@@ -13,20 +13,31 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 pub mod codec;
 mod committer;
 mod decider;
 pub mod engine;
+pub mod find;
 mod homing;
 mod launch;
 mod perform;
 mod readers;
 mod replies;
 mod runtime;
-mod texts;
+pub mod texts;
 mod time;
 
-pub use homing::{Homing, Refused, Seen};
+pub use answers::{Debrief, Refused, Seen, Waited};
+pub use homing::Homing;
 pub use launch::Launch;
 pub use runtime::Runtime;
 pub use time::Timekeeper;
+
+pub use homing_core::ids::{AskId, DebriefId, TaskId};
+pub use homing_core::input::Receipt;
+pub use homing_core::limits::Limits;
+pub use homing_core::refs::{Origin, ParentRef};
+pub use homing_core::spec::Model;
+pub use homing_core::task::Task;
+pub use homing_core::words::{Cause, Code, Notify, State};

@@ -1,21 +1,40 @@
 //! Reading from the store, apart from the committer: a few connections, used from blocking threads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use homing_ports::store::{Reader, StoreError};
 use tokio::sync::Semaphore;
 
+/// None once nothing is read any more.
+type Idle = Option<Vec<Box<dyn Reader>>>;
+
 /// See the module.
 #[derive(Clone)]
 pub(crate) struct Readers {
-    idle: Arc<Mutex<Vec<Box<dyn Reader>>>>,
+    idle: Arc<Mutex<Idle>>,
     free: Arc<Semaphore>,
+    places: u32,
+}
+
+fn lock(idle: &Mutex<Idle>) -> MutexGuard<'_, Idle> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Readers {
     pub(crate) fn new(readers: Vec<Box<dyn Reader>>) -> Self {
         let free = Arc::new(Semaphore::new(readers.len()));
-        Self { idle: Arc::new(Mutex::new(readers)), free }
+        Self {
+            places: u32::try_from(readers.len()).unwrap_or(u32::MAX),
+            idle: Arc::new(Mutex::new(Some(readers))),
+            free,
+        }
+    }
+
+    /// Lets go of the store, once what is being read is read to its end.
+    pub(crate) async fn close(&self) {
+        drop(lock(&self.idle).take());
+        // Never closed: every place comes back.
+        drop(self.free.acquire_many(self.places).await);
     }
 
     /// Reads on a thread that may block.
@@ -24,18 +43,27 @@ impl Readers {
         ask: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let unavailable = |what: String| StoreError::Unavailable { what };
-        let place = self.free.clone().acquire_owned().await.map_err(|error| unavailable(error.to_string()))?;
+        let place = self
+            .free
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(|error| unavailable(error.to_string()))?;
         let idle = Arc::clone(&self.idle);
         let read = tokio::task::spawn_blocking(move || {
             let _place = place;
-            let taken = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let Some(reader) = taken else {
-                return Err(StoreError::Unavailable { what: "no reader is left".to_owned() });
+            let Some(reader) = lock(&idle).as_mut().and_then(Vec::pop) else {
+                return Err(StoreError::Unavailable {
+                    what: "the runtime has stopped".to_owned(),
+                });
             };
             let answer = ask(reader.as_ref());
-            idle.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+            if let Some(idle) = lock(&idle).as_mut() {
+                idle.push(reader);
+            }
             answer
         });
-        read.await.unwrap_or_else(|error| Err(unavailable(error.to_string())))
+        read.await
+            .unwrap_or_else(|error| Err(unavailable(error.to_string())))
     }
 }

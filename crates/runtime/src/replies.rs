@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use homing_core::input::Request;
 use homing_core::reply::{Reply, Told};
@@ -34,12 +34,21 @@ impl Replies {
     }
 
     /// Nobody will be answered any more.
-    pub(crate) fn close(&self) {
+    fn close(&self) {
         self.waiting().clear();
     }
 
     /// Tells whether it was still waited for.
     pub(crate) fn forget(&self, request: Request) -> bool {
         self.waiting().remove(&request).is_some()
+    }
+}
+
+/// Lets go of everyone who waits, when it falls.
+pub(crate) struct Closing(pub Arc<Replies>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use homing_core::limits::Limits;
-use homing_core::reply::Told;
-use homing_core::words::Code;
 use homing_ports::clock::{Clock, Ids};
 use homing_ports::host::Host;
 use homing_ports::parent::{Parent, Room, Telemetry};
@@ -13,12 +11,12 @@ use tokio::sync::{mpsc, watch};
 
 use crate::codec;
 use crate::committer;
-use crate::decider::Decider;
+use crate::decider::{Committer, Decider};
 use crate::engine::Engine;
 use crate::homing::Homing;
 use crate::perform::{Performer, Ports};
 use crate::readers::Readers;
-use crate::replies::Replies;
+use crate::replies::{Closing, Replies};
 use crate::time::Timekeeper;
 
 /// Inputs that may wait for the decider; whoever brings more waits with them.
@@ -74,19 +72,23 @@ impl Runtime {
         self
     }
 
-    /// What is done when the disk did not confirm a write; by default the process ends.
+    /// What is done when the disk did not confirm a write; by default the process ends. Whatever it is,
+    /// nothing is decided any more.
     pub fn on_fatal(mut self, act: impl Fn(&CommitError) + Send + Sync + 'static) -> Self {
         self.on_fatal = Arc::new(act);
         self
     }
 
-    /// Reads the store, derives again what is to be done, and begins. Must be called within tokio.
+    /// Reads the store, derives again what is to be done, and begins. Must be called within tokio. It
+    /// runs until [`Homing::stop`], whoever drops the handle.
     pub fn start(mut self) -> Result<Homing, StoreError> {
         let recovered = self.store.recover()?;
         let time = Timekeeper::new(self.clock, self.ids, &recovered.clock);
         let memory = codec::decode(&recovered)?;
         drop(recovered);
-        let readers = (0..READERS).map(|_| self.store.reader()).collect::<Result<Vec<_>, _>>()?;
+        let readers = (0..READERS)
+            .map(|_| self.store.reader())
+            .collect::<Result<Vec<_>, _>>()?;
         let readers = Readers::new(readers);
         let engine = Engine::start(memory, self.limits, time.now());
 
@@ -105,7 +107,9 @@ impl Runtime {
             limits: Arc::clone(&engine.world().limits),
         };
         let (store, clock) = (self.store, time.clone());
-        spawn("homing-committer", move || committer::run(store, &clock, &work, &finished))?;
+        spawn("homing-committer", move || {
+            committer::run(store, &clock, &work, &finished)
+        })?;
         let decider = Decider {
             engine,
             time: time.clone(),
@@ -116,16 +120,36 @@ impl Runtime {
             replies: Arc::clone(&replies),
             head,
             on_fatal: self.on_fatal,
-            doubt: Told::Refused { code: Code::Unsure, why: "repeat it with the same key".into() },
+            committer: Committer::default(),
+            failures: 0,
+            unfired: 0,
         };
-        let loop_ = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        let loop_ = loop_.map_err(|error| StoreError::Unavailable { what: error.to_string() })?;
-        spawn("homing-decider", move || loop_.block_on(decider.run()))?;
-        Ok(Homing { inbox, replies, readers, time, head: seen, ports })
+        let loop_ = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build();
+        let loop_ = loop_.map_err(|error| StoreError::Unavailable {
+            what: error.to_string(),
+        })?;
+        let closing = Closing(Arc::clone(&replies));
+        spawn("homing-decider", move || {
+            // Falls after the decider, whatever ends it: then nobody can ask any more.
+            let _closing = closing;
+            loop_.block_on(decider.run());
+        })?;
+        Ok(Homing {
+            inbox,
+            replies,
+            readers,
+            time,
+            head: seen,
+            ports,
+        })
     }
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    started.map(drop).map_err(|error| StoreError::Unavailable { what: error.to_string() })
+    started.map(drop).map_err(|error| StoreError::Unavailable {
+        what: error.to_string(),
+    })
 }

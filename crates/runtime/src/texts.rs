@@ -19,13 +19,23 @@ use crate::codec;
 /// What a turn that goes on after a pause or an interruption says.
 const GO_ON: &str = "Go on with the task from where it stopped.";
 
-pub(crate) fn task_now(reader: &dyn Reader, id: TaskId) -> Result<(Option<Box<Task>>, u64), StoreError> {
+pub(crate) fn task_now(
+    reader: &dyn Reader,
+    id: TaskId,
+) -> Result<(Option<Box<Task>>, u64), StoreError> {
     let (row, as_of) = reader.task(id)?;
-    Ok((row.map(|row| codec::task(&row)).transpose()?.map(Box::new), as_of))
+    Ok((
+        row.map(|row| codec::task(&row)).transpose()?.map(Box::new),
+        as_of,
+    ))
 }
 
 /// None when the attempt is not the current one any more.
-pub(crate) fn opening(reader: &dyn Reader, id: TaskId, attempt: u32) -> Result<Option<Opening>, StoreError> {
+pub(crate) fn opening(
+    reader: &dyn Reader,
+    id: TaskId,
+    attempt: u32,
+) -> Result<Option<Opening>, StoreError> {
     let (Some(task), _) = task_now(reader, id)? else {
         return Ok(None);
     };
@@ -51,7 +61,10 @@ pub(crate) fn opening(reader: &dyn Reader, id: TaskId, attempt: u32) -> Result<O
 }
 
 /// None when the turn is not the current one any more.
-pub(crate) fn prompting(reader: &dyn Reader, place: &Place) -> Result<Option<Prompting>, StoreError> {
+pub(crate) fn prompting(
+    reader: &dyn Reader,
+    place: &Place,
+) -> Result<Option<Prompting>, StoreError> {
     let (Some(task), _) = task_now(reader, place.task)? else {
         return Ok(None);
     };
@@ -70,7 +83,13 @@ pub(crate) fn prompting(reader: &dyn Reader, place: &Place) -> Result<Option<Pro
             None => Vec::new(),
         },
     };
-    Ok(Some(Prompting { task: task.id, fence: place.fence, session, kind: task.turn.kind, text }))
+    Ok(Some(Prompting {
+        task: task.id,
+        fence: place.fence,
+        session,
+        kind: task.turn.kind,
+        text,
+    }))
 }
 
 /// The prompt of a generation; one that was retried has the prompt of the one before.
@@ -83,7 +102,8 @@ fn prompt_of(reader: &dyn Reader, id: TaskId, generation: u32) -> Result<Vec<u8>
     Ok(Vec::new())
 }
 
-pub(crate) fn result(reader: &dyn Reader, id: TaskId) -> Result<Option<Vec<u8>>, StoreError> {
+/// The stored result of the latest generation.
+pub fn result(reader: &dyn Reader, id: TaskId) -> Result<Option<Vec<u8>>, StoreError> {
     match task_now(reader, id)? {
         (Some(task), _) => result_of(reader, &task),
         (None, _) => Ok(None),
@@ -109,7 +129,11 @@ pub(crate) struct Debriefing {
 }
 
 /// The exact text of a debrief, from what is stored.
-pub(crate) fn debrief(reader: &dyn Reader, about: &Debriefing, limits: &Limits) -> Result<Payload, StoreError> {
+pub(crate) fn debrief(
+    reader: &dyn Reader,
+    about: &Debriefing,
+    limits: &Limits,
+) -> Result<Payload, StoreError> {
     let mut ended = Vec::new();
     for (id, generation) in &about.notices {
         if let Some(task) = codec::at_end_of(reader, *id, *generation)? {
@@ -131,7 +155,10 @@ pub(crate) fn debrief(reader: &dyn Reader, about: &Debriefing, limits: &Limits) 
         origin: about.origin.as_ref(),
         nonce: &about.nonce,
         at: about.wall,
-        entries: ended.iter().map(|(task, result)| Entry::of(task, result.as_deref())).collect(),
+        entries: ended
+            .iter()
+            .map(|(task, result)| Entry::of(task, result.as_deref()))
+            .collect(),
         running,
         asks,
     };

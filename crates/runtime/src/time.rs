@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use homing_core::time::Moment;
+use homing_core::time::{Moment, Stamp};
 use homing_ports::clock::{Clock, Ids};
 use homing_ports::store::ClockMark;
 
@@ -23,23 +23,45 @@ impl Timekeeper {
             last.clone()
         } else {
             // Ticks start above zero, so that zero can mean "never".
-            ClockMark { boot, tick: last.tick.max(1), mono }
+            ClockMark {
+                boot,
+                tick: last.tick.max(1),
+                mono,
+            }
         };
         Self { clock, ids, mark }
     }
 
     pub fn now(&self) -> Moment {
-        Moment { tick: self.tick(), wall: self.clock.wall(), dice: self.ids.bits() }
+        Moment {
+            tick: self.tick(),
+            wall: self.clock.wall(),
+            dice: self.ids.bits(),
+        }
     }
 
     pub fn tick(&self) -> u64 {
         self.mark.tick + self.clock.mono().saturating_sub(self.mark.mono)
     }
 
+    /// A tick of this run, with the time of day it was.
+    pub fn stamp_of(&self, tick: u64) -> Stamp {
+        let now = self.now();
+        let ago = i64::try_from(now.tick.saturating_sub(tick)).unwrap_or(i64::MAX);
+        Stamp {
+            tick,
+            wall: now.wall.saturating_sub(ago),
+        }
+    }
+
     /// What a commit writes down.
     pub fn mark(&self) -> ClockMark {
         let mono = self.clock.mono();
-        ClockMark { boot: self.mark.boot.clone(), tick: self.mark.tick + mono.saturating_sub(self.mark.mono), mono }
+        ClockMark {
+            boot: self.mark.boot.clone(),
+            tick: self.mark.tick + mono.saturating_sub(self.mark.mono),
+            mono,
+        }
     }
 
     pub fn bits(&self) -> u64 {

@@ -33,7 +33,7 @@ pub struct SqliteStore {
     conn: Connection,
     files: Files,
     mark: MarkFile,
-    /// As committed last; read again after any failure.
+    /// As committed last; taken for each commit, and read again after a failed one.
     meta: Option<Meta>,
     /// What the examination read, until the first `recover` or commit.
     examined: Option<Recovered>,
@@ -145,12 +145,12 @@ impl SqliteStore {
             commits: meta.commits,
             head: meta.head,
         });
+        self.meta = Some(meta);
         self.unsettled = false;
         Ok(())
     }
 
     fn undo(&mut self) {
-        self.meta = None;
         let undone = self.conn.is_autocommit() || self.conn.execute_batch("ROLLBACK").is_ok();
         if !undone && let Ok(conn) = connect(&self.files) {
             self.conn = conn;

@@ -84,8 +84,21 @@ pub fn all() -> Vec<Sequence> {
 
 /// Begins a sequence for a host that takes further prompts.
 pub fn sequence(name: &'static str, renders: &'static str) -> Sequence {
-    let setup = Setup { caps: Caps { prompts: true, goes_on: true }, models: 1, retry_interrupted: 0 };
-    Sequence { name, renders, setup, steps: Vec::new(), end: End::default() }
+    let setup = Setup {
+        caps: Caps {
+            prompts: true,
+            goes_on: true,
+        },
+        models: 1,
+        retry_interrupted: 0,
+    };
+    Sequence {
+        name,
+        renders,
+        setup,
+        steps: Vec::new(),
+        end: End::default(),
+    }
 }
 
 impl Sequence {
@@ -125,7 +138,8 @@ impl Sequence {
     /// The session is made and has our prompt.
     #[must_use]
     pub fn begun(self) -> Self {
-        self.see(facts::made(), State::Starting).see(Fact::PromptTaken, State::Running)
+        self.see(facts::made(), State::Starting)
+            .see(Fact::PromptTaken, State::Running)
     }
 
     #[must_use]
@@ -178,7 +192,11 @@ impl Sequence {
 /// Whether a fact is only a reason to look: without it, the records must lead to the same end.
 pub fn is_hint(fact: &Fact) -> bool {
     match fact {
-        Fact::EndHint | Fact::ErrorHint { .. } | Fact::Active | Fact::Busy | Fact::OddWord { .. } => true,
+        Fact::EndHint
+        | Fact::ErrorHint { .. }
+        | Fact::Active
+        | Fact::Busy
+        | Fact::OddWord { .. } => true,
         Fact::SessionMade { .. }
         | Fact::StartFailed { .. }
         | Fact::StartUnsure { .. }

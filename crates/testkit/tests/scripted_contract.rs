@@ -1,4 +1,6 @@
 //! The scripted host, by the contract of hosts.
+#![expect(clippy::unwrap_used, reason = "a test ends where its set-up fails")]
+#![expect(clippy::expect_used, reason = "a test ends where its set-up fails")]
 
 use std::sync::Arc;
 
@@ -29,9 +31,20 @@ impl HostFactory for Scripts {
             Does::Asks => format!("@ask permission Run it?\n@say {ANSWER}\n@end"),
             Does::CannotStart => "@fault open-fails\n@end".to_owned(),
         };
-        let order = Order { prompt: prompt.clone(), ..Order::default() };
+        let order = Order {
+            prompt: prompt.clone(),
+            ..Order::default()
+        };
         let prompt = prompt.into_bytes();
-        Opening { task, attempt, name: None, agent: None, model: None, order, prompt }
+        Opening {
+            task,
+            attempt,
+            name: None,
+            agent: None,
+            model: None,
+            order,
+            prompt,
+        }
     }
 
     fn release(&mut self, task: TaskId) {
@@ -39,7 +52,11 @@ impl HostFactory for Scripts {
     }
 
     fn runs(&mut self, task: TaskId) -> u32 {
-        let ran = self.host.prompts().into_iter().filter(|ran| ran.task == task);
+        let ran = self
+            .host
+            .prompts()
+            .into_iter()
+            .filter(|ran| ran.task == task);
         u32::try_from(ran.count()).unwrap()
     }
 
@@ -57,8 +74,17 @@ impl HostFactory for Scripts {
 }
 
 fn in_tokio(case: Flight<'_, ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(CASE_MAX, case).await.expect("the case waits too long") });
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(CASE_MAX, case)
+            .await
+            .expect("the case waits too long")
+    });
 }
 
-homing_ports::host_contract!(Scripts { host: ScriptedHost::new("scripted") });
+homing_ports::host_contract!(Scripts {
+    host: ScriptedHost::new("scripted")
+});

@@ -53,10 +53,8 @@ pub struct Arrow {
 pub fn arrows(root: &Path, packages: &[Package]) -> Vec<Arrow> {
     let crates = root.join("crates");
     let name_of = |directory: &Path| {
-        directory
-            .strip_prefix(&crates)
-            .ok()
-            .map(|name| name.to_string_lossy().into_owned())
+        let inside = directory.strip_prefix(&crates).or_else(|_| directory.strip_prefix(root));
+        inside.ok().map(|name| name.to_string_lossy().into_owned())
     };
     let mut found = Vec::new();
     for package in packages {

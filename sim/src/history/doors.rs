@@ -65,13 +65,25 @@ impl History<'_> {
         self.input(Input::Launch { request, id, spec, reservation: None });
     }
 
+    /// The same key with a fresh id, as a caller sends it who does not know whether it was heard.
+    fn launch_again(&mut self, n: usize) {
+        let spec = Box::new(spec(&self.plan.jobs[n], None, &self.plan.jobs));
+        let id = TaskId::from_bits(self.rng.bits());
+        let request = self.request(Waits::LaunchAgain(n));
+        self.input(Input::Launch { request, id, spec, reservation: None });
+    }
+
     /// Nobody takes it: the runtime is down, or died before it did.
     pub(super) fn unreachable(&mut self, msg: &super::Msg) {
         if let super::Msg::Input(input) = msg
-            && let Input::Launch { request, id, .. } = &**input
+            && let Some(request) = input.request()
+        {
+            self.requests.remove(&request);
+        }
+        if let super::Msg::Input(input) = msg
+            && let Input::Launch { id, .. } = &**input
             && let Some(n) = self.plan.jobs.iter().position(|job| job.id == *id)
         {
-            self.requests.remove(request);
             self.after(2_000, Ev::Repeat(n));
         }
     }
@@ -97,7 +109,11 @@ impl History<'_> {
                 }
                 self.launch(job, None);
             }
-            Op::LaunchAgain(job) if self.launched.contains(&job) && self.plan.jobs[job].key.is_some() => self.launch(job, None),
+            Op::LaunchAgain(job)
+                if self.store.tasks.contains_key(&self.plan.jobs[job].id)
+                    && self.plan.jobs[job].key.is_some() => {
+                self.launch_again(job);
+            }
             Op::Adopt(job) if !self.launched.contains(&job) => self.adopt(job),
             Op::LaunchAgain(_) | Op::Adopt(_) => {}
             Op::PersonTurn(n) => {
@@ -157,7 +173,7 @@ impl History<'_> {
                 let by = if self.rng.chance(20) { Caller::Task(task) } else { by };
                 Input::Answer { request: self.request(Waits::Other), ask, answer: Answer::Allow, by }
             }
-            Op::Read(_) => Input::Read { request: self.request(Waits::Other), task },
+            Op::Read(_) => Input::Read { request: self.request(Waits::Read), task },
             Op::Wait(_) => {
                 let ms = self.rng.below(100_000);
                 Input::Wait { request: self.request(Waits::Other), task, ms, by }

@@ -101,13 +101,14 @@ impl History<'_> {
         let failed = self.host.open_failures.entry(task).or_default();
         if *failed < script.open_fails && !self.host.sessions.contains_key(&(task, fence.attempt)) {
             *failed += 1;
-            let error = error(script.open_class, self.now.wall, &mut self.rng);
+            let mut said = crate::rng::Rng::new(task.bits() ^ u64::from(fence.attempt));
+            let error = error(script.open_class, self.now.wall, &mut said);
             return vec![(task, whole, Fact::StartFailed { error })];
         }
         let session = self.host.open(task, fence.attempt);
         let mut facts = vec![(task, whole, Fact::SessionMade { session })];
         if host == "process" {
-            self.prompt(task, fence);
+            self.begin_turn(task, fence.attempt, fence.turn);
             facts.push((task, fence, Fact::PromptTaken));
         }
         if self.noisy(8) {
@@ -341,10 +342,24 @@ impl History<'_> {
         session.turns.iter_mut().find(|turn| turn.n == fence.turn)
     }
 
+    /// Whether the turn called a tool: its record says so.
+    fn used_tools(&self, task: TaskId, fence: Fence) -> bool {
+        let session = self.host.sessions.get(&(task, fence.attempt));
+        let turn = session.and_then(|session| session.turns.iter().find(|turn| turn.n == fence.turn));
+        let (Some(job), Some(turn)) = (self.job(task), turn) else {
+            return false;
+        };
+        let (beats, _) = &job.script.turns[turn.script % job.script.turns.len()];
+        beats.iter().any(|beat| matches!(beat, Beat::Tool { .. }))
+    }
+
     fn end_turn(&mut self, task: TaskId, fence: Fence, end: End) {
         let place = (task, fence.attempt, fence.turn);
         let (wall, tick) = (self.now.wall, self.now.tick);
-        let record = end_record(end, place, wall, &mut self.rng);
+        let mut record = end_record(end, place, wall);
+        if let Some(record) = &mut record {
+            record.tools_ran |= self.used_tools(task, fence);
+        }
         match end {
             End::Hang => return,
             End::Ghost => {

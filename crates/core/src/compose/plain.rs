@@ -11,7 +11,9 @@ pub(super) fn marked(text: &[u8], most: usize) -> Option<String> {
     let text = text.strip_suffix('\n').unwrap_or(&text);
     let mut out = String::new();
     for each in text.split('\n') {
-        out.push_str(MARK);
+        if !crate::bugs::active(crate::bugs::Bug::Unfenced) {
+            out.push_str(MARK);
+        }
         named(each, |c| c == '\t', &mut out);
         out.push('\n');
         if out.len() > most {

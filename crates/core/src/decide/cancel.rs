@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use super::Case;
 use super::judge::Ending;
+use crate::bugs::{Bug, active};
 use crate::ids::TaskId;
 use crate::input::{CancelWhy, Request, Then};
 use crate::reason::{Caller, Reason};
 use crate::record::TaskRecord;
+use crate::refs::ParentRef;
 use crate::reply::Told;
 use crate::rules::{Event, Verdict};
 use crate::task::{Stop, Task};
@@ -25,6 +27,9 @@ impl Case<'_> {
                 return self.out.reply(request, Told::AlreadyEnded { task: id, state: task.state });
             }
         };
+        if active(Bug::CancelLies) {
+            return self.out.reply(request, Told::AlreadyEnded { task: id, state: State::TimedOut });
+        }
         let why = CancelWhy::Asked { by: by.clone(), text: text.cloned() };
         self.out.then(Then::Cancel { task: id, why: why.clone(), quiet });
         let below = self.world.living_below(id);
@@ -45,6 +50,13 @@ impl Case<'_> {
         };
         let stop = Stop { target: Target::Cancelled, cause, reason: reason.clone(), next: None, quiet };
         match self.rule(task.state, Event::Cancel) {
+            Verdict::Go(State::Stopping) if active(Bug::CancelAtOnce) => {
+                let stop = Some(Box::new(stop));
+                let (to, cause) = (State::Cancelled, Some(cause));
+                let told = Some((task.parent.clone(), task.batch.clone())).filter(|(who, _)| *who != ParentRef::None);
+                self.out.task(id, TaskRecord::Moved { to, cause, reason, stop, until: None, flagged: false, told });
+                self.out.then(Then::Ended(id));
+            }
             Verdict::Go(State::Stopping) => self.stopping(task, Event::Cancel, stop, reason),
             Verdict::Go(_) => {
                 let mut ending = Ending::new(Event::Cancel, cause, reason);

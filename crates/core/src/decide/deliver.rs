@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Case;
+use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::ids::{DebriefId, TaskId};
 use crate::input::{DeliveryFact, Receipt, Request, Then};
@@ -40,6 +41,7 @@ impl Case<'_> {
             DeliveryFact::Shared => self.settle(debrief),
             DeliveryFact::Busy if debrief.parent.has_turns() => self.busy(debrief),
             DeliveryFact::Busy => self.try_later(debrief, None),
+            DeliveryFact::Failed { .. } if active(Bug::SentIsSettled) => self.settle(debrief),
             DeliveryFact::Failed { retry_after_ms, .. } => self.try_later(debrief, *retry_after_ms),
             DeliveryFact::Gone => self.parent_deleted(&debrief.parent),
         }
@@ -233,7 +235,7 @@ impl Case<'_> {
             return;
         };
         match text.filter(|text| !text.text.blank) {
-            Some(text) if silence::is_chosen(&text.bytes, &debrief.nonce) => {}
+            Some(text) if silence::is_chosen(&text.bytes, &debrief.nonce) && !active(Bug::SilencePosted) => {}
             Some(text) => self.post_answer(debrief.id, origin, text),
             None => {
                 self.group_marker(&debrief.notices, Code::TelemetryFallback);

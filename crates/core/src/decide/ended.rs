@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Case;
 use super::judge::Ending;
+use crate::bugs::{Bug, active};
 use crate::ids::TaskId;
 use crate::input::{CancelWhy, Then};
 use crate::reason::Reason;
@@ -42,7 +43,16 @@ impl Case<'_> {
         }
         // Those who wait for it first: a reader takes its lent slot back ahead of the queue.
         self.out.then(Then::Waiters(id));
+        if active(Bug::TouchesOthers)
+            && let Some((_, other)) = self.world.key(&task.key).and_then(|key| key.queue.first_key_value())
+        {
+            let why = CancelWhy::Asked { by: crate::reason::Caller::Policy, text: None };
+            self.out.then(Then::Cancel { task: *other, why, quiet: false });
+        }
         let lender = self.lender_above(task);
+        if active(Bug::NeverPumped) {
+            return;
+        }
         self.out.then(Then::Pump { key: Arc::clone(&task.key), lender });
         self.out.then(Then::Evict(id));
     }
@@ -66,6 +76,9 @@ impl Case<'_> {
             let Some(dependant) = self.world.task(*id) else {
                 continue;
             };
+            if active(Bug::DependantForgotten) {
+                continue;
+            }
             if task.state == State::Completed {
                 self.rule(dependant.state, Event::DependencyMet);
                 self.out.task(*id, TaskRecord::DependencyMet { on: task.id });

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Case;
 use super::judge::{Ending, end_text};
+use crate::bugs::{Bug, active};
 use crate::fact::{ErrorClass, HostError};
 use crate::reason::Reason;
 use crate::record::TaskRecord;
@@ -23,7 +24,7 @@ enum Plan {
 
 impl Case<'_> {
     pub(super) fn errored(&mut self, task: &Task, error: &HostError) {
-        let over = task.session.is_none() || task.evidence.is_over();
+        let over = task.session.is_none() || task.evidence.is_over() || active(Bug::OldSessionRuns);
         let ended = task.evidence.end.is_some() || over;
         match self.plan(task, error) {
             Plan::Over => self.used_up(task, error, ended),
@@ -40,8 +41,7 @@ impl Case<'_> {
             }
             Plan::Again(until, wait_ms) => {
                 let reason = Reason::SameAgain { error: error.clone(), wait_ms };
-                let taken = matches!(task.turn.phase, Phase::Taken | Phase::Ended);
-                let keep_session = task.brief.caps.goes_on && !over && taken;
+                let keep_session = task.brief.caps.goes_on && !over && was_taken(task);
                 let next = Next { model: task.model, keep_session, until: Some(until) };
                 let stop = stop(Target::Paused, reason.clone(), next);
                 if ended {
@@ -87,7 +87,7 @@ impl Case<'_> {
     pub(super) fn interrupted(&mut self, task: &Task) {
         let allowed = self.world.limits.retry_interrupted(&task.brief);
         if task.interruptions < allowed && self.attempts_left(task) {
-            let keep_session = task.brief.caps.goes_on && task.evidence.exit.is_none();
+            let keep_session = task.brief.caps.goes_on && task.evidence.exit.is_none() && was_taken(task);
             let next = Next { model: task.model, keep_session, until: None };
             let mut stop = stop(Target::NextAttempt, Reason::InterruptedAgain, next);
             stop.cause = Cause::Interrupted;
@@ -143,7 +143,7 @@ impl Case<'_> {
     }
 
     fn attempts_left(&self, task: &Task) -> bool {
-        task.tries < self.world.limits.attempts(&task.brief)
+        active(Bug::EndlessAttempts) || task.tries < self.world.limits.attempts(&task.brief)
     }
 
     /// The next entry of the chain that is not the model that just failed.
@@ -241,6 +241,11 @@ impl Case<'_> {
             self.out.then(Then::Pump { key, lender });
         }
     }
+}
+
+/// Whether the session has the prompt, so that it can be told to go on.
+fn was_taken(task: &Task) -> bool {
+    matches!(task.turn.phase, Phase::Taken | Phase::Ended)
 }
 
 fn stop(target: Target, reason: Reason, next: Next) -> Stop {

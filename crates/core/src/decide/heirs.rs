@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Case;
+use crate::bugs::{Bug, active};
 use crate::ids::TaskId;
 use crate::input::Then;
 use crate::record::{OutboxRecord, TaskRecord};
@@ -14,7 +15,7 @@ use crate::world::Parent;
 
 impl Case<'_> {
     pub(super) fn heirs(&mut self, who: &ParentRef) {
-        let Some(parent) = self.world.parent(who) else {
+        let Some(parent) = self.world.parent(who).filter(|_| !active(Bug::NoHeirs)) else {
             return;
         };
         let heir = self.heir(who);
@@ -108,7 +109,7 @@ fn owed_to(parent: &Parent) -> Vec<(TaskId, u32)> {
     let mut all: Vec<(u64, TaskId, u32)> =
         batched.map(|(seq, (task, generation, _))| (*seq, *task, *generation)).collect();
     all.extend(parent.each.iter().map(|(seq, (task, generation, _))| (*seq, *task, *generation)));
-    all.extend(parent.inbox.iter().chain(&parent.sealed).copied());
+    all.extend(parent.inbox.iter().chain(&parent.sealed).chain(&parent.stranded).copied());
     all.sort_unstable();
     all.into_iter().map(|(_, task, generation)| (task, generation)).collect()
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::Case;
+use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::evidence::{EndSeen, Missing, Verdict};
-use crate::fact::HostError;
+use crate::fact::{Finish, HostError};
 use crate::ids::TaskId;
 use crate::input::Then;
 use crate::payload::TextRef;
@@ -298,7 +299,11 @@ impl Case<'_> {
             self.out.task(task.id, TaskRecord::Result { text: ending.text, error: ending.error });
         }
         let said = task.brief.notify != Notify::Silent && !ending.quiet;
-        let owes = said && task.parent != ParentRef::None;
+        let good = task.evidence.end.as_ref().is_some_and(|end| end.error.is_none() && end.finish == Finish::Stop);
+        let loses = active(Bug::CancelLoses) && ending.cause == Cause::Asked && good;
+        let to = if loses { State::Completed } else { to };
+        let forgets = active(Bug::NoNotice) && to == State::Failed;
+        let owes = said && task.parent != ParentRef::None && !forgets;
         self.out.task(
             task.id,
             TaskRecord::Moved {

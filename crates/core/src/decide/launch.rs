@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Case;
+use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::decision::names;
 use crate::ids::TaskId;
@@ -49,6 +50,7 @@ impl Case<'_> {
 
     pub(super) fn launch(&mut self, request: Request, id: TaskId, spec: &Spec, reservation: Option<Request>) {
         if let Some(key) = spec.brief.key
+            && !active(Bug::KeyIgnored)
             && let Some(known) = self.world.idempotency.get(&key).copied()
         {
             return self.same_key(request, known, spec);

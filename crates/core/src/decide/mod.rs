@@ -59,6 +59,9 @@ pub fn decide_absent(world: &World, input: &Input, absent: TaskId, now: Moment) 
         return case.out;
     };
     let (code, why) = match input {
+        Input::Launch { spec, .. } if spec.after.contains(&absent) => {
+            (Code::NotAfter, format!("after: {absent} is not known"))
+        }
         Input::Launch { .. } | Input::Adopt { .. } | Input::Reserve { .. } => {
             (Code::LineageUnknown, format!("{absent}, which this launch names, is not known"))
         }

@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use super::Case;
+use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::decision::names;
 use crate::evidence::Doubt;
-use crate::fact::{AskSeen, Fact, Fence, Picture};
+use crate::fact::{AskSeen, Fact, Fence, Picture, Presence, TurnRecord};
 use crate::ids::{AskId, TaskId};
 use crate::input::Then;
 use crate::reason::Caller;
@@ -22,7 +23,9 @@ impl Case<'_> {
         let Some(task) = self.world.task(id) else {
             return;
         };
-        let current = fence.attempt == task.attempt && (fence.turn == 0 || fence.turn == task.turn.n);
+        let attempt = fence.attempt == task.attempt || active(Bug::AttemptUnfenced);
+        let turn = fence.turn == 0 || fence.turn == task.turn.n || active(Bug::TurnUnfenced);
+        let current = attempt && turn;
         if !current {
             return self.stale(task, fence, fact);
         }
@@ -37,11 +40,15 @@ impl Case<'_> {
         if fact.is_light() {
             return;
         }
+        if active(Bug::StaleCounts) {
+            return self.current(task, fence, fact);
+        }
         self.out.task(task.id, TaskRecord::Stale { fence, fact: fact.clone() });
         self.late(task, fence, fact);
         let attempt = fence.attempt;
         if let Fact::SessionMade { session } = fact
             && !knows(task, session)
+            && !active(Bug::OrphanIgnored)
             && task.orphans.iter().all(|orphan| orphan.attempt != attempt)
         {
             self.out.task(task.id, TaskRecord::OrphanSeen { attempt, session: session.clone() });
@@ -106,7 +113,8 @@ impl Case<'_> {
     fn react(&mut self, task: &Task, fact: &Fact) {
         match fact {
             Fact::Looked { picture } => {
-                self.look_over(task, true);
+                let hidden = picture.session == Presence::Missing && task.session.is_some();
+                self.look_over(task, !hidden && picture.turn != TurnRecord::Unreadable);
                 self.reconcile_asks(task, picture);
             }
             Fact::LookFailed { .. } => self.look_over(task, false),
@@ -145,12 +153,14 @@ impl Case<'_> {
 
     /// A look at the host came to an end; those who waited for it are answered.
     pub(super) fn look_over(&mut self, task: &Task, answered: bool) {
-        self.out.note(Note::ProbeDone(task.id));
-        if task.live.readers.is_empty() {
+        self.out.note(Note::ProbeDone(task.id, answered));
+        if task.live.readers.is_empty() || active(Bug::ReadersForgotten) {
             return;
         }
         self.out.note(Note::ReadersWent(task.id));
-        let as_of = if answered { self.now.tick } else { task.live.observed };
+        // What the host said was true when it was asked; how long the answer took is not known.
+        let asked = task.live.probe.unwrap_or(self.now.tick);
+        let as_of = if answered { asked } else { task.live.observed };
         for request in &task.live.readers {
             self.read_now(*request, task.id, as_of, answered);
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Case;
+use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::ids::{DebriefId, TaskId};
 use crate::input::{CancelWhy, ParentFact, Then};
@@ -99,7 +100,11 @@ impl Case<'_> {
             parent: who.clone(),
             origin: batch.1.clone(),
             batch: batch.0.clone(),
-            notices: notices.to_vec(),
+            notices: if active(Bug::Reversed) {
+                notices.iter().rev().copied().collect()
+            } else {
+                notices.to_vec()
+            },
             text: text.text,
             nonce: Arc::clone(nonce),
             state: DeliveryState::Sealed,
@@ -146,6 +151,9 @@ impl Case<'_> {
         debrief: Option<DebriefId>,
         code: Option<Code>,
     ) {
+        if active(Bug::SettledTwice) && to == DeliveryState::Settled {
+            self.out.task(task, TaskRecord::NoticeMoved { generation, to, debrief, code });
+        }
         self.out.task(task, TaskRecord::NoticeMoved { generation, to, debrief, code });
         if to.is_over() {
             self.out.then(Then::Evict(task));

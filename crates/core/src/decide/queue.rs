@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Case;
+use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::ids::TaskId;
 use crate::input::Then;
@@ -41,7 +42,7 @@ impl<'w> Case<'w> {
     }
 
     fn next_in_line(&self, key: &Key, lender: Option<TaskId>) -> Option<&'w Task> {
-        if let Some((_, id)) = key.retake.first_key_value() {
+        if let Some((_, id)) = key.retake.first_key_value().filter(|_| !active(Bug::LenderStarves)) {
             return self.world.task(*id);
         }
         let (_, first) = key.queue.first_key_value()?;

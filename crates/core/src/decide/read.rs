@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Case;
+use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::ids::TaskId;
 use crate::input::{Request, Then};
@@ -95,6 +96,15 @@ impl Case<'_> {
         let Some(task) = self.world.task(id) else {
             return;
         };
+        if active(Bug::WaitersForgotten) {
+            return;
+        }
+        if !task.live.readers.is_empty() && !active(Bug::ReadersForgotten) {
+            self.out.note(Note::ReadersWent(id));
+            for request in &task.live.readers {
+                self.read_now(*request, id, self.now.tick, true);
+            }
+        }
         for request in &task.live.waiters {
             let lender = self.world.wait(*request).and_then(|wait| wait.lender);
             match lender.and_then(|above| self.world.task(above)).filter(|above| above.live.lent) {

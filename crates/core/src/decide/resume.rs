@@ -1,6 +1,7 @@
 //! A new generation of an ended task, and words to a living one.
 
 use super::Case;
+use crate::bugs::{Bug, active};
 use crate::decision::names;
 use crate::ids::TaskId;
 use crate::input::{Request, Then};
@@ -55,7 +56,7 @@ impl Case<'_> {
                 return false;
             }
         };
-        if task.unconfirmed || !task.orphans.is_empty() {
+        if (task.unconfirmed || !task.orphans.is_empty()) && !active(Bug::RetryUnconfirmed) {
             let why = "an earlier attempt was not confirmed to have stopped and may still run";
             self.out.refuse(request, Code::AbortUnconfirmed, why);
             return false;
@@ -83,10 +84,11 @@ impl Case<'_> {
 
     fn open_generation(&mut self, task: &Task, told: &ParentRef, keep_session: bool) {
         let batch = self.open_batch(told, task.brief.origin.as_ref());
+        let generation = task.generation + u32::from(!active(Bug::SameGeneration));
         self.out.task(
             task.id,
             TaskRecord::GenerationOpened {
-                generation: task.generation + 1,
+                generation,
                 parent: Some((told.clone(), batch)),
             },
         );

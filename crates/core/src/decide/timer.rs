@@ -2,6 +2,7 @@
 
 use super::Case;
 use super::judge::Ending;
+use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::ids::TaskId;
 use crate::input::Then;
@@ -103,8 +104,13 @@ impl Case<'_> {
 
     /// Acts only when the host was asked after the deadline had passed.
     fn asked_first(&mut self, task: &Task, timer: Timer, deadline: u64) {
-        if task.live.probed < deadline {
+        let given_up = self.now.tick >= deadline.saturating_add(self.world.limits.backoff_most_ms);
+        if task.live.answered < deadline && !(given_up && task.live.probed >= deadline) {
             return self.out.note(Note::ProbeAsked(task.id));
+        }
+        if active(Bug::SilenceIsGood) && matches!(timer, Timer::Quiet | Timer::NeverActive) {
+            let reason = Reason::Quiet { for_ms: 0 };
+            return self.finish(task, Ending::new(Event::EndedWell, Cause::Answered, reason));
         }
         let after = |since: u64| self.now.tick.saturating_sub(since);
         let (target, cause, reason) = match timer {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::World;
+use crate::bugs::{Bug, active};
 use crate::ids::TaskId;
 use crate::task::Task;
 use crate::words::State;
@@ -32,7 +33,7 @@ impl Key {
     }
 
     pub fn has_room(&self, limit: u32) -> bool {
-        limit == 0 || self.held < limit
+        limit == 0 || self.held < limit + u32::from(active(Bug::OneTooMany))
     }
 
     fn is_idle(&self) -> bool {
@@ -53,7 +54,8 @@ impl World {
     pub(crate) fn index_slot(&mut self, task: &Task, add: bool) {
         let queued = task.state == State::Queued && task.after.is_empty();
         let lends = task.live.lent || task.state == State::WaitingChildren;
-        let holds = task.state.holds_slot() && !task.live.lent;
+        let paused = active(Bug::PauseHolds) && task.state == State::Paused;
+        let holds = (task.state.holds_slot() && !task.live.lent) || paused;
         let retakes = task.wants_turn() || task.live.retaking;
         if !(queued || lends || holds || retakes) {
             return;

@@ -17,8 +17,9 @@ pub use keys::{Key, Place};
 pub(crate) use keys::place;
 pub use parents::{Batch, BatchKey, Parent, ParentTurn, Ready};
 use parents::parents_of;
-pub use timers::{Timer, Who};
+pub use timers::{At, Timer, Who};
 
+use crate::bugs::{Bug, active};
 use crate::change::Change;
 use crate::fold::{self, Line};
 use crate::ids::{AskId, DebriefId, PostId, TaskId};
@@ -140,6 +141,15 @@ impl World {
         self.trees.get(&root)
     }
 
+    /// A key whose task is past its retention is free again; tells whether it was held by that task.
+    pub fn free_key(&mut self, key: Digest, gone: TaskId) -> bool {
+        let held = self.idempotency.get(&key) == Some(&gone);
+        if held {
+            self.idempotency.remove(&key);
+        }
+        held
+    }
+
     /// How many tasks are in memory.
     pub fn resident(&self) -> usize {
         self.tasks.len()
@@ -180,7 +190,7 @@ impl World {
     /// Notices that this task, as a parent, has not taken.
     pub fn untaken(&self, id: TaskId) -> u32 {
         self.parents.get(&ParentRef::Task(id)).map_or(0, |parent| {
-            parent.owed_count() - parent.inbox.len() as u32
+            parent.owed_count() - (parent.inbox.len() + parent.stranded.len()) as u32
         })
     }
 
@@ -331,7 +341,7 @@ impl World {
     pub fn is_evictable(&self, id: TaskId) -> bool {
         self.task(id).is_some_and(|task| {
             !task.is_living()
-                && !task.is_owed()
+                && (!task.is_owed() || active(Bug::OwedEvicted))
                 && task.live.waiters.is_empty()
                 && task.live.readers.is_empty()
                 && !self.dependants.contains(&id)

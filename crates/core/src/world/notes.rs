@@ -1,6 +1,7 @@
 //! What memory alone keeps, applied: nothing here is written down, and nothing here changes a row.
 
 use super::{Tree, Who, World};
+use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::ids::TaskId;
 use crate::task::{Live, Task};
@@ -14,15 +15,19 @@ impl World {
                 }
             }
             Note::Evicted(id) => self.evict(*id),
+            Note::Active(id) if active(Bug::NoteIsWritten) => self.reindexed(*id, |task| task.active = tick),
             Note::Active(id) => self.with_live(*id, |live| {
                 live.active = tick;
                 live.observed = tick;
             }),
             Note::Observed(id) => self.with_live(*id, |live| live.observed = tick),
             Note::ProbeAsked(id) => self.with_live(*id, |live| live.probe = live.probe.or(Some(tick))),
-            Note::ProbeDone(id) => self.with_live(*id, |live| {
+            Note::ProbeDone(id, answered) => self.with_live(*id, |live| {
                 live.probe = None;
                 live.probed = tick;
+                if *answered {
+                    live.answered = tick;
+                }
             }),
             Note::ReaderCame(id, request) => self.with_live(*id, |live| live.readers.push(*request)),
             Note::ReadersWent(id) => self.with_live(*id, |live| live.readers.clear()),

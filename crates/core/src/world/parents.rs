@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Who, World};
+use crate::bugs::{Bug, active};
 use crate::ids::{DebriefId, TaskId};
 use crate::outbox::Debrief;
 use crate::refs::{Origin, ParentRef};
@@ -53,8 +54,10 @@ pub struct Parent {
     pub each: BTreeMap<u64, (TaskId, u32, BatchKey)>,
     /// Wait to be read; wake nobody.
     pub inbox: BTreeSet<(u64, TaskId, u32)>,
-    /// Sealed, or said to be undeliverable, by journal number.
+    /// Sealed, by journal number.
     pub sealed: BTreeSet<(u64, TaskId, u32)>,
+    /// Said to be undeliverable: visible, and waited for by nobody.
+    pub stranded: BTreeSet<(u64, TaskId, u32)>,
     /// The one debrief on its way.
     pub flight: Option<DebriefId>,
     /// Debriefs that rest: a marker was posted in their place, or nobody can be told.
@@ -84,7 +87,7 @@ impl Parent {
     /// Notices without their receipt.
     pub fn owed_count(&self) -> u32 {
         let batched: usize = self.batches.values().map(|batch| batch.owed.len()).sum();
-        (batched + self.each.len() + self.inbox.len() + self.sealed.len()) as u32
+        (batched + self.each.len() + self.inbox.len() + self.sealed.len() + self.stranded.len()) as u32
     }
 
     fn is_idle(&self) -> bool {
@@ -93,6 +96,7 @@ impl Parent {
             && self.each.is_empty()
             && self.inbox.is_empty()
             && self.sealed.is_empty()
+            && self.stranded.is_empty()
             && self.flight.is_none()
             && self.resting.is_empty()
             && self.person_waits == 0
@@ -100,7 +104,8 @@ impl Parent {
 
     /// What to tell next: the batch with the oldest outcome among those that are due.
     pub fn due(&self, now: u64, batch_ms: u64) -> Option<Due> {
-        let first_each = self.each.iter().next().map(one);
+        let youngest = if active(Bug::LastFirst) { self.each.iter().next_back() } else { None };
+        let first_each = youngest.or(self.each.iter().next()).map(one);
         let first_batch = self.due_batches(now, batch_ms).min_by_key(|(seq, _)| *seq);
         let next = match (first_each, first_batch) {
             (Some(each), Some(batch)) => Some(if each.0 < batch.0 { each } else { batch }),
@@ -192,10 +197,12 @@ impl World {
         let place = (notice.seq, task.id, notice.generation);
         let key = batch_key(task, &notice.batch);
         if notice.state != DeliveryState::Owed {
+            let stranded = notice.state == DeliveryState::Undeliverable;
+            let set = if stranded { &mut parent.stranded } else { &mut parent.sealed };
             if add {
-                parent.sealed.insert(place);
+                set.insert(place);
             } else {
-                parent.sealed.remove(&place);
+                set.remove(&place);
             }
         } else if notice.inbox {
             if add {
@@ -352,6 +359,7 @@ impl World {
                 Some(_) | None => Ready::No,
             },
             ParentRef::Conversation(_) | ParentRef::Session { .. } => match &parent.turn {
+                ParentTurn::In { .. } if active(Bug::IntoTurn) => Ready::Yes,
                 ParentTurn::In { .. } | ParentTurn::Busy if parent.look_next == 0 => Ready::Ask,
                 ParentTurn::In { .. } | ParentTurn::Busy => Ready::No,
                 ParentTurn::Between if parent.person_waits > 0 => Ready::No,

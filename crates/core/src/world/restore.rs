@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Who, World};
+use crate::bugs::{Bug, active};
 use crate::ids::TaskId;
 use crate::limits::Limits;
 use crate::outbox::{Debrief, Post};
@@ -26,7 +27,7 @@ impl World {
         for task in tasks {
             world.admit(Box::new(task));
         }
-        for mut debrief in debriefs {
+        for mut debrief in debriefs.into_iter().filter(|_| !active(Bug::DebriefsForgotten)) {
             debrief.perhaps_sent();
             world.insert_debrief(debrief);
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::{ParentTurn, World};
+use crate::bugs::{Bug, active};
 use crate::evidence::Verdict;
 use crate::ids::{DebriefId, PostId, TaskId};
 use crate::index::Index;
@@ -189,6 +190,7 @@ impl World {
             | State::Cancelled
             | State::TimedOut
             | State::Lost => {}
+            State::Paused if active(Bug::PauseForever) => {}
             State::Paused => match task.until {
                 Some(Until::Tick(tick)) => all.push((Timer::Pause, At::Tick(tick))),
                 Some(Until::Wall(wall)) => all.push((Timer::Pause, At::Wall(wall))),
@@ -210,7 +212,7 @@ impl World {
         if let Some(at) = task.time_up() {
             self.asked_first(task, Timer::Timeout, at, all);
         }
-        for ask in task.asks.iter().filter(|ask| ask.state == AskState::Open) {
+        for ask in task.asks.iter().filter(|ask| ask.state == AskState::Open && !active(Bug::AskForever)) {
             all.push((Timer::Ask, At::Tick(ask.at + self.limits.ask_ms(&task.brief))));
         }
         if task.state == State::Running {
@@ -241,8 +243,13 @@ impl World {
 
     /// A deadline that ends a task counts only once the host was asked after it had passed.
     fn asked_first(&self, task: &Task, timer: Timer, at: u64, all: &mut Vec<(Timer, At)>) {
-        if task.live.probe.is_none() || task.live.probed >= at {
+        let live = &task.live;
+        if live.answered >= at {
             all.push((timer, At::Tick(at)));
+        } else if live.probe.is_none() {
+            // A look that failed proves nothing: it is tried again before the deadline is believed.
+            let again = if live.probed >= at { live.probed + self.limits.reprobe_ms } else { at };
+            all.push((timer, At::Tick(again)));
         }
     }
 
@@ -300,6 +307,7 @@ impl World {
                     all.push((Timer::Send, At::Tick(debrief.next)));
                 }
             }
+            DeliveryState::Accepted if active(Bug::NeverWoken) => {}
             DeliveryState::Accepted => all.extend(self.wake_at(debrief).map(|at| (Timer::Wake, At::Tick(at)))),
             DeliveryState::Owed
             | DeliveryState::Settled

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use homing_core::fact::{End, Fact, Fence, TurnRecord};
+use homing_core::fact::{Fact, Fence, TurnRecord};
 use homing_core::ids::TaskId;
 use homing_core::payload::Payload;
 use homing_core::words::TurnKind;
@@ -105,6 +105,15 @@ macro_rules! host_contract {
                 run(Box::pin($group::$case(&mut factory)));
             }
         )+
+
+        #[test]
+        fn what_is_lacking_is_a_case() {
+            use $crate::contract::host::HostFactory as _;
+            let cases = [$(stringify!($case)),+];
+            for (name, _) in ($factory).lacks() {
+                assert!(cases.contains(name), "{name} is not a case");
+            }
+        }
     };
 }
 
@@ -113,30 +122,35 @@ pub fn is_lacking(factory: &dyn HostFactory, case: &str) -> bool {
     let lacks = factory.lacks().iter().find(|(name, _)| *name == case);
     lacks.is_some_and(|(_, why)| {
         assert!(!why.is_empty(), "{case} is lacking without a reason");
+        println!("not shown: {case}: {why}");
         true
     })
 }
 
 /// The first turn of the first attempt.
-const FENCE: Fence = Fence { attempt: 1, turn: 1 };
+const FENCE: Fence = Fence {
+    attempt: 1,
+    turn: 1,
+};
 
 fn task(number: u64) -> TaskId {
     TaskId::from_bits(number)
 }
 
 fn session(facts: &[Fact]) -> Arc<str> {
-    let made = facts.iter().find_map(|fact| match fact {
-        Fact::SessionMade { session } => Some(Arc::clone(session)),
-        _ => None,
-    });
-    assert!(made.is_some(), "no session was made: {facts:?}");
-    made.unwrap_or_default()
+    let [Fact::SessionMade { session }, ..] = facts else {
+        unreachable!("no session was made: {facts:?}");
+    };
+    Arc::clone(session)
 }
 
 fn prompting(opening: &Opening, session: &Arc<str>) -> Prompting {
     Prompting {
         task: opening.task,
-        fence: Fence { attempt: opening.attempt, turn: 1 },
+        fence: Fence {
+            attempt: opening.attempt,
+            turn: 1,
+        },
         session: Arc::clone(session),
         kind: TurnKind::First,
         text: opening.prompt.clone(),
@@ -148,28 +162,34 @@ async fn begin(host: &dyn Host, opening: Opening) -> Place {
     let facts = host.open(opening.clone()).await;
     let session = session(&facts);
     if !facts.contains(&Fact::PromptTaken) {
-        assert_eq!(host.prompt(prompting(&opening, &session)).await, Fact::PromptTaken);
+        assert_eq!(
+            host.prompt(prompting(&opening, &session)).await,
+            Fact::PromptTaken
+        );
     }
-    let fence = Fence { attempt: opening.attempt, turn: 1 };
-    Place { task: opening.task, fence, session: Some(session) }
+    let fence = Fence {
+        attempt: opening.attempt,
+        turn: 1,
+    };
+    Place {
+        task: opening.task,
+        fence,
+        session: Some(session),
+    }
 }
 
 /// The end that a fact shows: what was said, whatever shape the record has.
 fn end_of(fact: &Fact) -> Option<Option<Payload>> {
-    match fact {
-        Fact::Ended { end } => Some(end.text.clone()),
-        Fact::Exited { text, .. } => Some(text.clone()),
-        Fact::Looked { picture } => match &picture.turn {
-            TurnRecord::Ended(End { text, .. }) => Some(text.clone()),
-            TurnRecord::Absent | TurnRecord::Open | TurnRecord::Unreadable => None,
-        },
-        _ => None,
-    }
+    let ended = matches!(fact, Fact::Ended { .. } | Fact::Exited { .. })
+        || matches!(fact, Fact::Looked { picture } if matches!(picture.turn, TurnRecord::Ended(_)));
+    ended.then(|| fact.text().cloned())
 }
 
 fn assert_answered(fact: &Fact) {
     let text = end_of(fact).flatten();
-    let said = text.as_ref().map(|text| String::from_utf8_lossy(&text.bytes).trim().to_owned());
+    let said = text
+        .as_ref()
+        .map(|text| String::from_utf8_lossy(&text.bytes).trim().to_owned());
     assert_eq!(said.as_deref(), Some(ANSWER), "{fact:?}");
 }
 

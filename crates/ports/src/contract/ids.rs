@@ -43,7 +43,8 @@ pub fn every_bit_is_now_and_then_set(ids: &dyn Ids) {
 
 pub fn threads_share_a_source(ids: &dyn Ids) {
     let drawn = std::thread::scope(|scope| {
-        let draws = [(); 4].map(|()| scope.spawn(|| (0..1_000).map(|_| ids.bits()).collect::<Vec<_>>()));
+        let draws =
+            [(); 4].map(|()| scope.spawn(|| (0..1_000).map(|_| ids.bits()).collect::<Vec<_>>()));
         draws.map(|draw| draw.join().unwrap_or_default()).concat()
     });
     assert_eq!(drawn.into_iter().collect::<BTreeSet<_>>().len(), 4_000);

@@ -2,7 +2,9 @@
 //! down before it is tried again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use homing_core::bugs::{Bug, active};
 use homing_core::effect::{Effect, EffectKey};
 use homing_core::ids::TaskId;
 use homing_core::limits::Limits;
@@ -19,10 +21,10 @@ enum Flight {
     Released,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Flights {
     air: BTreeMap<EffectKey, Flight>,
-    watching: BTreeMap<TaskId, (u32, std::sync::Arc<str>)>,
+    watching: BTreeMap<TaskId, (u32, Arc<str>)>,
     cooling: BTreeMap<EffectKey, (u64, u32)>,
 }
 
@@ -30,22 +32,48 @@ impl Flights {
     /// Adds an effect to a group, unless it is under way, cools down, or must wait for another.
     pub(super) fn want(&mut self, effect: Effect, out: &mut Vec<Effect>) {
         let key = effect.key();
-        if self.air.contains_key(&key) || self.cooling.get(&key).is_some_and(|(until, _)| *until > 0) {
+        if self.air.contains_key(&key)
+            || self.cooling.get(&key).is_some_and(|(until, _)| *until > 0)
+        {
             return;
         }
-        if let Effect::Abort { task, attempt, .. } = &effect
-            && self.is_starting(*task, *attempt)
-        {
+        if self.comes_too_early(&effect) {
             return;
         }
         self.air.insert(key, Flight::Pending);
         out.push(effect);
     }
 
+    /// An abort must not overtake what it is to end; an opening may bring the first prompt itself.
+    fn comes_too_early(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::Abort { task, attempt, .. } => self.is_starting(*task, *attempt),
+            Effect::Prompt { task, attempt, .. } => {
+                self.air.contains_key(&EffectKey::Open(*task, *attempt))
+            }
+            Effect::Open { .. }
+            | Effect::Watch { .. }
+            | Effect::Unwatch { .. }
+            | Effect::Look { .. }
+            | Effect::Answer { .. }
+            | Effect::Compose { .. }
+            | Effect::LookParent { .. }
+            | Effect::Deliver { .. }
+            | Effect::Post { .. }
+            | Effect::Emit { .. }
+            | Effect::Load { .. } => false,
+        }
+    }
+
     /// Whether something is on its way that would begin to run after an abort that overtook it.
     fn is_starting(&self, task: TaskId, attempt: u32) -> bool {
-        let prompts = EffectKey::Prompt(task, attempt, 0)..=EffectKey::Prompt(task, attempt, u32::MAX);
-        self.air.contains_key(&EffectKey::Open(task, attempt)) || self.air.range(prompts).next().is_some()
+        if active(Bug::AbortOvertakes) {
+            return false;
+        }
+        let prompts =
+            EffectKey::Prompt(task, attempt, 0)..=EffectKey::Prompt(task, attempt, u32::MAX);
+        self.air.contains_key(&EffectKey::Open(task, attempt))
+            || self.air.range(prompts).next().is_some()
     }
 
     /// A watch is wanted as long as its session matters; one that is not wanted any more is ended.
@@ -57,16 +85,17 @@ impl Flights {
         out: &mut Vec<Effect>,
     ) {
         for id in touched {
-            let now = wanted.iter().find_map(|effect| match effect {
-                Effect::Watch { task, attempt, host, .. } if task == id => Some((*attempt, host.clone())),
-                _ => None,
-            });
+            let now = wanted.iter().find_map(|effect| watch_of(effect, *id));
             if let Some((attempt, host)) = self.watching.get(id).cloned()
                 && now.as_ref().is_none_or(|(wanted, _)| *wanted != attempt)
             {
                 self.watching.remove(id);
                 self.air.remove(&EffectKey::Watch(*id, attempt));
-                out.push(Effect::Unwatch { task: *id, attempt, host });
+                out.push(Effect::Unwatch {
+                    task: *id,
+                    attempt,
+                    host,
+                });
             }
             if let Some(now) = now
                 && world.task(*id).is_some()
@@ -92,7 +121,13 @@ impl Flights {
     pub(super) fn cool(&mut self, key: EffectKey, limits: &Limits, now: Moment) {
         let (_, tries) = self.cooling.get(&key).copied().unwrap_or_default();
         let wait = backoff_ms(tries, limits.backoff_first_ms, limits.backoff_most_ms);
-        self.cooling.insert(key, (now.tick + now.jitter(wait), tries + 1));
+        self.cooling
+            .insert(key, (now.tick + now.jitter(wait), tries + 1));
+    }
+
+    /// It went well, or is not wanted any more: the next failure is the first.
+    pub(super) fn forget_failure(&mut self, key: &EffectKey) {
+        self.cooling.remove(key);
     }
 
     /// Those that have cooled down by now.
@@ -112,15 +147,35 @@ impl Flights {
     }
 
     pub(super) fn next_cooled(&self) -> Option<u64> {
-        self.cooling.values().map(|(until, _)| *until).filter(|until| *until > 0).min()
+        self.cooling
+            .values()
+            .map(|(until, _)| *until)
+            .filter(|until| *until > 0)
+            .min()
     }
 
     /// Nothing that was not released will be: its group is gone. What cooled starts afresh.
     pub(super) fn forget_pending(&mut self) {
         self.air.retain(|_, flight| *flight == Flight::Released);
         self.cooling.clear();
-        self.watching.retain(|id, (attempt, _)| self.air.contains_key(&EffectKey::Watch(*id, *attempt)));
+        self.watching
+            .retain(|id, (attempt, _)| self.air.contains_key(&EffectKey::Watch(*id, *attempt)));
     }
+}
+
+/// The attempt and the host of a watch that is wanted for this task.
+fn watch_of(effect: &Effect, id: TaskId) -> Option<(u32, Arc<str>)> {
+    if let Effect::Watch {
+        task,
+        attempt,
+        host,
+        ..
+    } = effect
+        && *task == id
+    {
+        return Some((*attempt, Arc::clone(host)));
+    }
+    None
 }
 
 /// What an effect speaks of.

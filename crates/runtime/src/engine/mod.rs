@@ -9,18 +9,19 @@ mod start;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use homing_core::bugs::{Bug, active};
 use homing_core::decision::Text;
 use homing_core::effect::{Effect, EffectKey};
 use homing_core::ids::TaskId;
 use homing_core::input::{Input, Request};
 use homing_core::outbox::{Debrief, Post};
 use homing_core::record::{OutboxRecord, Record};
-use homing_core::reply::Reply;
+use homing_core::reply::{Reply, Told};
 use homing_core::rules::Event;
 use homing_core::step::{self, Outcome, Touched, Written};
 use homing_core::task::Task;
 use homing_core::time::Moment;
-use homing_core::words::State;
+use homing_core::words::{Code, State};
 use homing_core::world::World;
 
 use flights::Flights;
@@ -42,7 +43,7 @@ pub struct Batch {
 }
 
 /// What a durable group brings about.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Release {
     pub effects: Vec<Effect>,
     pub replies: Vec<Reply>,
@@ -51,7 +52,7 @@ pub struct Release {
 }
 
 /// A group on its way to durability.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Held {
     no: u64,
     durable: bool,
@@ -59,7 +60,7 @@ struct Held {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Engine {
     world: World,
     open: Open,
@@ -71,12 +72,14 @@ pub struct Engine {
     evicted: BTreeMap<TaskId, u64>,
     /// Requests that have no reply yet.
     asked: BTreeSet<Request>,
+    /// The last moment that came in.
+    now: Moment,
     /// Pairs of the table that were asked; kept only when someone looks.
     visits: Option<BTreeSet<(State, Event)>>,
 }
 
 /// The group that is being filled.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Open {
     written: Vec<Written>,
     texts: Vec<Text>,
@@ -90,7 +93,9 @@ struct Open {
 
 impl Open {
     fn is_empty(&self) -> bool {
-        self.written.is_empty() && self.release.effects.is_empty() && self.release.replies.is_empty()
+        self.written.is_empty()
+            && self.release.effects.is_empty()
+            && self.release.replies.is_empty()
     }
 }
 
@@ -117,23 +122,34 @@ impl Engine {
     }
 
     fn park(&mut self, id: TaskId, input: Input) {
+        if input.request().is_some() {
+            self.flights.forget_failure(&EffectKey::Load(id));
+        }
         self.parked.entry(id).or_default().push(input);
-        self.flights.want(Effect::Load { task: id }, &mut self.open.release.effects);
+        self.load(id);
+    }
+
+    /// Reads a task, if something still waits for it.
+    fn load(&mut self, id: TaskId) {
+        if self.parked.contains_key(&id) {
+            self.flights
+                .want(Effect::Load { task: id }, &mut self.open.release.effects);
+        }
     }
 
     /// A task that was asked for, as the store had it at journal line `as_of`.
     pub fn loaded(&mut self, id: TaskId, task: Option<Box<Task>>, as_of: u64, now: Moment) {
         self.flights.land(&EffectKey::Load(id));
-        if self.evicted.get(&id).is_some_and(|left| *left > as_of) && self.world.task(id).is_none() {
-            if self.parked.contains_key(&id) {
-                self.flights.want(Effect::Load { task: id }, &mut self.open.release.effects);
-            }
-            return;
+        if self.evicted.get(&id).is_some_and(|left| *left > as_of) && self.world.task(id).is_none()
+        {
+            return self.load(id);
         }
         let absent = task.is_none() && self.world.task(id).is_none();
         self.run(Input::Loaded { id, task }, now);
         for input in self.parked.remove(&id).unwrap_or_default() {
-            if absent {
+            if absent && self.frees_key(&input, id) {
+                self.run(input, now);
+            } else if absent {
                 let outcome = step::step_absent(&mut self.world, &input, id, now);
                 self.absorb(outcome, now);
             } else {
@@ -143,8 +159,19 @@ impl Engine {
         self.run(Input::Then(homing_core::input::Then::Evict(id)), now);
     }
 
+    /// A launch whose key belongs to a task that retention took is a new launch.
+    fn frees_key(&mut self, input: &Input, gone: TaskId) -> bool {
+        if let Input::Launch { spec, .. } = input
+            && let Some(key) = spec.brief.key
+        {
+            return self.world.free_key(key, gone);
+        }
+        false
+    }
+
     fn absorb(&mut self, outcome: Outcome, now: Moment) {
         self.open.now = now;
+        self.now = now;
         for written in &outcome.written {
             self.mark(&written.record);
         }
@@ -178,8 +205,12 @@ impl Engine {
             Record::Outbox(OutboxRecord::DebriefMoved { debrief, .. }) => {
                 self.open.debriefs.insert(*debrief, None);
             }
-            Record::Outbox(OutboxRecord::PostSealed { post }) => drop(self.open.posts.insert(post.id, None)),
-            Record::Outbox(OutboxRecord::PostMoved { post, .. }) => drop(self.open.posts.insert(*post, None)),
+            Record::Outbox(OutboxRecord::PostSealed { post }) => {
+                drop(self.open.posts.insert(post.id, None))
+            }
+            Record::Outbox(OutboxRecord::PostMoved { post, .. }) => {
+                drop(self.open.posts.insert(*post, None))
+            }
             Record::Outbox(OutboxRecord::Purged { tasks }) => self.open.purge.extend(tasks),
         }
     }
@@ -187,7 +218,12 @@ impl Engine {
     /// Adds what the touched want done, unless it is under way.
     fn derive(&mut self, touched: &Touched, now: Moment) {
         let wanted = step::wants(&self.world, touched, now);
-        self.flights.rewatch(&touched.tasks, &wanted, &self.world, &mut self.open.release.effects);
+        self.flights.rewatch(
+            &touched.tasks,
+            &wanted,
+            &self.world,
+            &mut self.open.release.effects,
+        );
         for effect in wanted {
             self.flights.want(effect, &mut self.open.release.effects);
         }
@@ -196,20 +232,49 @@ impl Engine {
     /// The performer of an effect is done with it; not `ok`: it is tried again after a while.
     pub fn flew(&mut self, key: &EffectKey, ok: bool, now: Moment) {
         self.flights.land(key);
-        let touched = flights::touched_by(key);
-        if ok {
-            return self.derive(&touched, now);
+        if let (EffectKey::Load(id), false) = (key, ok) {
+            return self.load_failed(*id, now);
         }
-        let wanted = step::wants(&self.world, &touched, now);
-        if wanted.iter().any(|effect| effect.key() == *key) {
+        let touched = flights::touched_by(key);
+        if !ok
+            && step::wants(&self.world, &touched, now)
+                .iter()
+                .any(|effect| effect.key() == *key)
+        {
             self.flights.cool(key.clone(), &self.world.limits, now);
+        }
+        // Others may have waited for it to land.
+        self.derive(&touched, now);
+    }
+
+    /// The store could not be read: whoever asks hears so, what was reported waits for another try.
+    fn load_failed(&mut self, id: TaskId, now: Moment) {
+        for input in self.parked.remove(&id).unwrap_or_default() {
+            let Some(request) = input.request() else {
+                self.parked.entry(id).or_default().push(input);
+                continue;
+            };
+            let why = format!("{id} could not be read from the store; try again").into();
+            let answer = Told::Refused {
+                code: Code::Unavailable,
+                why,
+            };
+            self.open.release.replies.push(Reply { request, answer });
+        }
+        if self.parked.contains_key(&id) {
+            self.flights
+                .cool(EffectKey::Load(id), &self.world.limits, now);
         }
     }
 
     /// Fires what is due. Called when no other input waits.
     pub fn fire(&mut self, now: Moment) {
         for key in self.flights.cooled(now.tick) {
-            self.derive(&flights::touched_by(&key), now);
+            if let EffectKey::Load(id) = key {
+                self.load(id);
+            } else {
+                self.derive(&flights::touched_by(&key), now);
+            }
         }
         while let Some((who, timer)) = self.world.next_due(now) {
             self.run(Input::Timer { who, timer }, now);
@@ -250,14 +315,50 @@ impl Engine {
         let durable = open.written.is_empty();
         let mut release = open.release;
         release.head = self.world.head;
-        self.held.push_back(Held { no, durable, release });
+        if active(Bug::AnsweredEarly) {
+            let replies = std::mem::take(&mut release.replies);
+            self.held.push_front(Held {
+                no: 0,
+                durable: true,
+                release: Release {
+                    replies,
+                    ..Release::default()
+                },
+            });
+        }
+        if active(Bug::ActsEarly) {
+            let effects = std::mem::take(&mut release.effects);
+            self.held.push_front(Held {
+                no: 0,
+                durable: true,
+                release: Release {
+                    effects,
+                    ..Release::default()
+                },
+            });
+        }
+        self.held.push_back(Held {
+            no,
+            durable,
+            release,
+        });
         if durable {
             return None;
         }
-        Some(self.batch(no, open.written, open.texts, (open.tasks, open.debriefs, open.posts), open.purge, open.now))
+        Some(self.batch(
+            no,
+            open.written,
+            open.texts,
+            (open.tasks, open.debriefs, open.posts),
+            open.purge,
+            open.now,
+        ))
     }
 
-    #[expect(clippy::type_complexity, reason = "the three maps of the open group, taken apart once")]
+    #[expect(
+        clippy::type_complexity,
+        reason = "the three maps of the open group, taken apart once"
+    )]
     fn batch(
         &self,
         no: u64,
@@ -278,13 +379,18 @@ impl Engine {
             tasks: tasks
                 .into_iter()
                 .filter(|(id, _)| !purge.contains(id))
+                .skip(usize::from(active(Bug::RowForgotten)))
                 .filter_map(|(id, left)| left.map(|task| *task).or_else(|| world.task(id).cloned()))
                 .collect(),
             debriefs: debriefs
                 .into_iter()
+                .filter(|_| !active(Bug::OutboxForgotten))
                 .filter_map(|(id, left)| left.or_else(|| world.debrief(id).cloned()))
                 .collect(),
-            posts: posts.into_iter().filter_map(|(id, left)| left.or_else(|| world.post(id).cloned())).collect(),
+            posts: posts
+                .into_iter()
+                .filter_map(|(id, left)| left.or_else(|| world.post(id).cloned()))
+                .collect(),
             texts,
             purge,
             now,
@@ -303,13 +409,29 @@ impl Engine {
         if !self.held.front().is_some_and(|held| held.durable) {
             return None;
         }
-        let release = self.held.pop_front()?.release;
+        let mut release = self.held.pop_front()?.release;
+        release.effects.retain(|effect| self.is_wanted(effect));
         self.flights.released(&release.effects);
         for reply in &release.replies {
             self.asked.remove(&reply.request);
         }
         self.evicted.retain(|_, left| *left > release.head);
         Some(release)
+    }
+
+    /// Whether an effect is still wanted when its group is durable. A parent may have begun a turn, a
+    /// task may have been cancelled meanwhile: then it is not done, and derived again when it is.
+    fn is_wanted(&mut self, effect: &Effect) -> bool {
+        let key = effect.key();
+        if matches!(effect, Effect::Load { .. } | Effect::Unwatch { .. }) {
+            return true;
+        }
+        let wanted = step::wants(&self.world, &flights::touched_by(&key), self.now);
+        let still = wanted.iter().any(|other| other.key() == key);
+        if !still {
+            self.flights.land(&key);
+        }
+        still
     }
 
     /// Pairs of the table asked so far; starts to keep them.

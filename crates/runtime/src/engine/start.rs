@@ -1,5 +1,6 @@
 //! Start and rebuild: the World from what the store holds, and effects derived again from it.
 
+use homing_core::bugs::{Bug, active};
 use homing_core::fact::Fact;
 use homing_core::ids::TaskId;
 use homing_core::input::{Input, Then};
@@ -14,7 +15,7 @@ use homing_core::time::Moment;
 use homing_core::words::{Phase, State};
 use homing_core::world::World;
 
-use super::Engine;
+use super::{Engine, Held, Release};
 
 /// What a start reads from the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl Engine {
     }
 
     /// A restart in place, after a commit that failed or whose result is not known: memory is what the
-    /// store holds; whoever waits for a reply hears what `told` says.
+    /// store holds; whoever waits for a reply hears what `told` says, at once.
     pub fn rebuild(&mut self, memory: Memory, told: &Told, now: Moment) {
         let limits = (*self.world.limits).clone();
         self.open = super::Open::default();
@@ -43,22 +44,57 @@ impl Engine {
         self.parked.clear();
         self.evicted.clear();
         self.flights.forget_pending();
-        let waiting = std::mem::take(&mut self.asked);
-        self.open.release.replies.extend(waiting.into_iter().map(|request| Reply { request, answer: told.clone() }));
+        let replies = self.let_go(told);
+        self.next_no += 1;
+        let release = Release {
+            replies,
+            head: memory.head,
+            ..Release::default()
+        };
+        self.held.push_back(Held {
+            no: self.next_no,
+            durable: true,
+            release,
+        });
         self.fill(memory, limits, now);
+    }
+
+    /// Whoever waits for a reply hears this instead: what was decided for them is worth nothing.
+    pub fn let_go(&mut self, told: &Told) -> Vec<Reply> {
+        let waiting = std::mem::take(&mut self.asked);
+        let reply = |request| Reply {
+            request,
+            answer: told.clone(),
+        };
+        waiting.into_iter().map(reply).collect()
     }
 
     fn fill(&mut self, memory: Memory, limits: Limits, now: Moment) {
         let mut touched = Touched::default();
-        touched.tasks.extend(memory.tasks.iter().map(|task| task.id));
-        touched.debriefs.extend(memory.debriefs.iter().map(|debrief| debrief.id));
-        touched.posts.extend(memory.posts.iter().map(|post| post.id));
+        touched
+            .tasks
+            .extend(memory.tasks.iter().map(|task| task.id));
+        touched
+            .debriefs
+            .extend(memory.debriefs.iter().map(|debrief| debrief.id));
+        touched
+            .posts
+            .extend(memory.posts.iter().map(|post| post.id));
         for task in &memory.tasks {
             touched.parents.insert(task.parent.clone());
             touched.parents.insert(ParentRef::Task(task.id));
-            touched.parents.extend(task.notices.iter().map(|notice| notice.to.clone()));
+            touched
+                .parents
+                .extend(task.notices.iter().map(|notice| notice.to.clone()));
         }
-        self.world = World::restore(limits, memory.tasks, memory.debriefs, memory.posts, memory.keys, memory.head);
+        self.world = World::restore(
+            limits,
+            memory.tasks,
+            memory.debriefs,
+            memory.posts,
+            memory.keys,
+            memory.head,
+        );
         let ids: Vec<TaskId> = touched.tasks.iter().copied().collect();
         for id in ids {
             self.recover(id, now);
@@ -79,12 +115,23 @@ impl Engine {
         let live = task.state.holds_slot() || task.state == State::WaitingChildren;
         let perhaps_sent = matches!(task.state, State::Starting | State::Running)
             && has_session
-            && task.turn.phase == Phase::Unsent;
+            && (task.turn.phase == Phase::Unsent || active(Bug::RecoversAgain));
         if perhaps_sent {
             let why = "a restart came between".into();
             let fence = task.fence();
-            self.run(Input::Observed { task: id, fence, fact: Fact::PromptUnsure { why } }, now);
-        } else if live && has_session && task.evidence.exit.is_none() && task.state != State::Stopping {
+            self.run(
+                Input::Observed {
+                    task: id,
+                    fence,
+                    fact: Fact::PromptUnsure { why },
+                },
+                now,
+            );
+        } else if live
+            && has_session
+            && task.evidence.exit.is_none()
+            && task.state != State::Stopping
+        {
             self.world.ask_host(id, now.tick);
         } else if !task.is_living() {
             self.run(Input::Then(Then::Evict(id)), now);

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use homing_core::ids::TaskId;
 use homing_ports::contract::store::task;
-use homing_ports::store::{Damage, Store as _, StoreError, TaskQuery};
+use homing_ports::store::{Damage, Reader, Store as _, StoreError, TaskQuery};
 use rusqlite::Connection;
 
-use crate::scene::{COLD, DB, Image, ask_everything, lay, open, scene};
+use crate::scene::{COLD, DB, Image, MARK, ask_everything, lay, open, scene};
 
 /// Changes the store as another program would; the store at its earlier moment is there as `early`.
 fn meddled(late: &Image, early: &Image, sql: &str) -> (tempfile::TempDir, usize) {
@@ -106,43 +107,73 @@ fn each_kind_of_loss_is_told() {
     }
 }
 
-#[test]
-fn no_read_serves_what_was_changed() {
+/// Whether the question, asked of the meddled store, is answered with its damage.
+fn is_damaged<T>(sql: &str, ask: impl FnOnce(&dyn Reader) -> Result<T, StoreError>) -> bool {
     let scene = scene();
-    let cold = task(*COLD.start()).id;
-    let damaged =
-        |dir: &Path, ask: &dyn Fn(&dyn homing_ports::store::Reader) -> Option<StoreError>| {
-            let reader = open(dir).unwrap().reader().unwrap();
-            let why = ask(&*reader);
-            assert!(matches!(why, Some(StoreError::Damaged { .. })), "{why:?}");
-        };
-    let sql = "UPDATE task SET state = 'failed' WHERE parent = 'inbox:cold'";
-    let (dir, _) = meddled(&scene.late, &scene.early, sql);
-    damaged(dir.path(), &|reader| reader.task(cold).err());
-    damaged(dir.path(), &|reader| reader.task_journal(cold, 0, 10).err());
-    let all = TaskQuery {
-        limit: 1_000,
+    let (dir, changed) = meddled(&scene.late, &scene.early, sql);
+    assert!(changed > 0, "{sql}: changes nothing");
+    let reader = open(dir.path()).unwrap().reader().unwrap();
+    matches!(ask(&*reader), Err(StoreError::Damaged { .. }))
+}
+
+fn of_the_cold() -> TaskQuery {
+    TaskQuery {
+        parent: Some("inbox:cold".to_owned()),
+        limit: 100,
         ..TaskQuery::default()
-    };
-    damaged(dir.path(), &|reader| reader.tasks(&all).err());
+    }
+}
 
-    let sql = "DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)";
-    let (dir, _) = meddled(&scene.late, &scene.early, sql);
-    damaged(dir.path(), &|reader| {
-        let head = reader.head().unwrap();
-        reader.journal(head - 1, 10).err()
-    });
+/// A cold task with two journal rows, the second one written after the earlier moment.
+fn twice() -> TaskId {
+    task(COLD.filter(|number| number % 4 == 0).min().unwrap()).id
+}
 
+#[test]
+fn a_changed_row_is_not_served() {
+    let sql = "UPDATE task SET state = 'failed' WHERE parent = 'inbox:cold'";
+    let cold = task(*COLD.start()).id;
+    assert!(is_damaged(sql, |reader| reader.task(cold)));
+    assert!(is_damaged(sql, |reader| reader.task_journal(cold, 0, 10)));
+    assert!(is_damaged(sql, |reader| reader.tasks(&of_the_cold())));
+}
+
+#[test]
+fn an_older_version_of_a_row_is_not_served() {
     let sql = "INSERT OR REPLACE INTO task SELECT * FROM early.task WHERE parent = 'inbox:cold'";
-    let (dir, _) = meddled(&scene.late, &scene.early, sql);
-    let twice = COLD
-        .filter(|number| number % 4 == 0)
-        .map(|number| task(number).id)
-        .min()
-        .unwrap();
-    damaged(dir.path(), &|reader| {
-        reader.task_journal(twice, 0, 10).err()
-    });
+    assert!(is_damaged(sql, |reader| reader.task(twice())));
+    assert!(is_damaged(sql, |reader| reader.task_journal(
+        twice(),
+        0,
+        10
+    )));
+    assert!(is_damaged(sql, |reader| reader.tasks(&of_the_cold())));
+}
+
+#[test]
+fn a_row_that_is_missing_is_not_passed_over() {
+    let number = COLD.step_by(3).find(|number| number % 2 == 0).unwrap();
+    let id = task(number).id;
+    let sql = format!("DELETE FROM task WHERE id = {}", id.bits());
+    assert!(is_damaged(&sql, |reader| reader.task(id)));
+    assert!(is_damaged(&sql, |reader| reader.task_journal(id, 0, 10)));
+}
+
+#[test]
+fn a_journal_that_lacks_a_row_is_not_served() {
+    let last = "DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)";
+    assert!(is_damaged(last, |reader| reader.journal(reader.head()? - 1, 10)));
+    let before = "DELETE FROM journal WHERE seq = (SELECT max(seq) - 1 FROM journal)";
+    assert!(is_damaged(before, |reader| reader.journal(reader.head()? - 2, 1)));
+    let own = format!(
+        "DELETE FROM journal WHERE task = {} AND task_seq = 1",
+        twice().bits()
+    );
+    assert!(is_damaged(&own, |reader| reader.task_journal(
+        twice(),
+        0,
+        1
+    )));
 }
 
 #[test]
@@ -158,4 +189,19 @@ fn a_whole_store_has_nothing_to_tell() {
         assert!(wrong.is_empty(), "{wrong:?}");
         assert_eq!(store.reader().unwrap().check().unwrap(), []);
     }
+}
+
+#[test]
+fn a_store_that_was_once_written_further_is_told() {
+    let scene = scene();
+    let dir = lay(&scene.early);
+    let store = open(dir.path()).unwrap();
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.check().unwrap(), []);
+    std::fs::write(dir.path().join(MARK), &scene.late[Path::new(MARK)]).unwrap();
+    let found = reader.check().unwrap();
+    assert!(
+        matches!(&*found, [damage] if damage.what.contains("further")),
+        "{found:?}"
+    );
 }

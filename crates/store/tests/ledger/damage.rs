@@ -108,12 +108,12 @@ fn a_name_that_turns_into_another_one_is_noticed() {
     let late = scene().late;
     let right = right_answers(&late);
     let (name, mut fates) = (Path::new(DB), Fates::default());
-    for word in [&b"name"[..], b"acp:parent"] {
+    for word in [&b"name"[..], b"acp:parent", b"db_", b"bg_"] {
         let places = late[name].windows(word.len()).enumerate();
         let places = places
             .filter(|(_, window)| *window == word)
             .map(|(place, _)| place);
-        for place in places.step_by(if times(1) == 1 { 3 } else { 1 }) {
+        for place in places.step_by(if times(1) == 1 { 4 } else { 1 }) {
             let bit = (place + word.len()) * 8;
             fates.count(fate_of(
                 &flipped(&late, name, bit),

@@ -99,7 +99,14 @@ fn a_write_error_in_the_commit_leaves_it_unknown_until_the_store_is_read_again()
     }
     let why = store.commit(&draft.group).unwrap_err();
     assert!(matches!(why, CommitError::Unknown { .. }), "{why}");
+    let transactions = transactions_of(&dir);
     assert_eq!(store.recover().unwrap(), before);
+    let settled = transactions_of(&dir);
+    assert_eq!(
+        settled,
+        transactions + 1,
+        "what is left of the group in the log is written over"
+    );
     let mut next = Draft::after(head);
     next.says(
         &mut TaskRow {
@@ -120,6 +127,12 @@ fn a_write_error_in_the_commit_leaves_it_unknown_until_the_store_is_read_again()
     let mut store = open(crashed.path()).unwrap();
     assert_eq!(store.recover().unwrap().head, head);
     assert_eq!(store.reader().unwrap().check().unwrap(), []);
+}
+
+fn transactions_of(dir: &Path) -> i64 {
+    let conn = rusqlite::Connection::open(dir.join(DB)).unwrap();
+    conn.query_row("SELECT commits FROM meta", [], |row| row.get(0))
+        .unwrap()
 }
 
 #[test]

@@ -91,6 +91,19 @@ fn a_store_of_a_newer_release_is_refused() {
 }
 
 #[test]
+fn a_header_that_names_no_format_of_sqlite_is_damaged() {
+    for format in [[3, 2], [2, 3], [1, 2], [2, 1], [0, 0]] {
+        let mut late = scene().late;
+        late.get_mut(Path::new(DB)).unwrap()[18..20].copy_from_slice(&format);
+        let why = refused(lay(&late).path());
+        assert!(
+            matches!(why, StoreError::Damaged { .. }),
+            "{format:?}: {why}"
+        );
+    }
+}
+
+#[test]
 fn a_store_with_another_schema_is_damaged() {
     for sql in [
         "CREATE TABLE mine (x)",

@@ -1,10 +1,12 @@
 //! Cases of orders: aborts that are confirmed truly, answers that arrive.
 
-use homing_core::fact::{Fact, TurnRecord};
+use homing_core::fact::{AskSeen, Fact, TurnRecord};
 use homing_core::task::Answer;
 use homing_core::words::Tri;
 
-use super::{Does, FENCE, HostFactory, Inbox, assert_answered, begin, end_of, ended, run_to_end, task};
+use super::{
+    Does, FENCE, HostFactory, Inbox, assert_answered, begin, end_of, ended, run_to_end, task,
+};
 use crate::host::{Host, Place};
 
 /// Whatever the host shows of it, it does not run.
@@ -49,7 +51,10 @@ pub async fn l6_an_abort_without_a_session_finds_it_by_its_mark(factory: &mut dy
     let host = factory.host();
     let opening = factory.opening(task(1), 1, Does::Stands);
     let place = begin(&*host, opening).await;
-    let unnamed = Place { session: None, ..place.clone() };
+    let unnamed = Place {
+        session: None,
+        ..place.clone()
+    };
     assert_eq!(host.abort(unnamed.clone()).await, Fact::Stopped);
     assert!(!factory.is_running(task(1)));
     assert_over(&*host, &place).await;
@@ -58,14 +63,21 @@ pub async fn l6_an_abort_without_a_session_finds_it_by_its_mark(factory: &mut dy
 
 pub async fn an_abort_of_what_never_was_is_confirmed(factory: &mut dyn HostFactory) {
     let host = factory.host();
-    let never = Place { task: task(1), fence: FENCE, session: None };
+    let never = Place {
+        task: task(1),
+        fence: FENCE,
+        session: None,
+    };
     assert_eq!(host.abort(never).await, Fact::Stopped);
     assert_eq!(factory.runs(task(1)), 0);
 }
 
 pub async fn an_abort_leaves_other_tasks_alone(factory: &mut dyn HostFactory) {
     let host = factory.host();
-    let (one, other) = (factory.opening(task(1), 1, Does::Stands), factory.opening(task(2), 1, Does::Stands));
+    let (one, other) = (
+        factory.opening(task(1), 1, Does::Stands),
+        factory.opening(task(2), 1, Does::Stands),
+    );
     let (one, other) = (begin(&*host, one).await, begin(&*host, other).await);
     let reports = Inbox::new();
     host.watch(other.clone(), reports.clone());
@@ -73,6 +85,17 @@ pub async fn an_abort_leaves_other_tasks_alone(factory: &mut dyn HostFactory) {
     assert!(factory.is_running(task(2)));
     factory.release(task(2));
     assert_answered(&ended(&*host, &other, &reports).await);
+}
+
+/// What a report shows somebody is asked.
+fn asked(fact: Fact) -> Option<AskSeen> {
+    if let Fact::AskOpened { ask } = fact {
+        return Some(ask);
+    }
+    if let Fact::Looked { picture } = fact {
+        return picture.asks?.into_iter().next();
+    }
+    None
 }
 
 pub async fn c8_an_ask_is_shown_and_its_answer_reaches(factory: &mut dyn HostFactory) {
@@ -83,22 +106,22 @@ pub async fn c8_an_ask_is_shown_and_its_answer_reaches(factory: &mut dyn HostFac
     host.watch(place.clone(), reports.clone());
     let ask = loop {
         let (_, _, fact) = reports.next().await;
-        assert!(end_of(&fact).is_none(), "it ended without an answer: {fact:?}");
-        match fact {
-            Fact::AskOpened { ask } => break ask,
-            Fact::Looked { picture } => {
-                if let Some(ask) = picture.asks.and_then(|asks| asks.into_iter().next()) {
-                    break ask;
-                }
-            }
-            _ => {}
+        assert!(
+            end_of(&fact).is_none(),
+            "it ended without an answer: {fact:?}"
+        );
+        if let Some(ask) = asked(fact) {
+            break ask;
         }
     };
     let Fact::Looked { picture } = host.look(place.clone()).await else {
         unreachable!("a turn that stands on an ask can be looked at");
     };
     assert_eq!(picture.asks.as_deref(), Some(&[ask.clone()][..]));
-    assert_eq!(host.answer(place.clone(), &ask.key, &Answer::Allow).await, Ok(()));
+    assert_eq!(
+        host.answer(place.clone(), &ask.key, &Answer::Allow).await,
+        Ok(())
+    );
     assert_answered(&ended(&*host, &place, &reports).await);
 }
 
@@ -106,7 +129,11 @@ pub async fn an_answer_to_nothing_is_refused(factory: &mut dyn HostFactory) {
     let host = factory.host();
     let opening = factory.opening(task(1), 1, Does::Stands);
     let place = begin(&*host, opening).await;
-    assert!(host.answer(place.clone(), "no such ask", &Answer::Allow).await.is_err());
+    assert!(
+        host.answer(place.clone(), "no such ask", &Answer::Allow)
+            .await
+            .is_err()
+    );
     assert!(factory.is_running(task(1)));
     assert_eq!(host.abort(place).await, Fact::Stopped);
 }

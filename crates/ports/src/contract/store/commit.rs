@@ -231,11 +231,18 @@ pub fn a_row_may_change_without_a_journal_row(factory: &mut dyn StoreFactory) {
 
 pub fn two_rows_of_one_task_are_refused(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
+    let mut row = task(1);
     let mut draft = Draft::after(0);
-    draft.says(&mut task(1), "launched");
-    let twice = draft.group.tasks[0].clone();
-    draft.group.tasks.push(twice);
-    refused(&mut *store, &draft.group);
+    draft.says(&mut row, "launched");
+    let mut twice = draft.group.clone();
+    twice.tasks.push(row.clone());
+    refused(&mut *store, &twice);
+    commit(&mut *store, &draft);
+    let silent = Group {
+        tasks: vec![row.clone(), row],
+        ..Group::default()
+    };
+    refused(&mut *store, &silent);
 }
 
 pub fn a_key_belongs_to_one_task(factory: &mut dyn StoreFactory) {

@@ -1,0 +1,92 @@
+//! The binary: reads the command line, runs one verb, and says in words and an exit code what came of it.
+
+#![forbid(unsafe_code)]
+
+mod chain;
+mod expected;
+mod home;
+mod ledger;
+mod out;
+mod span;
+mod verbs;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use expected::Expected;
+use home::Home;
+use verbs::{doctor, events, ls, run, show, why};
+
+const AFTER: &str = "\
+Exit codes: 0 done; 1 the task ended otherwise; 2 usage; 3 not found; 5 refused; 6 the home cannot be
+used; 130 interrupted.
+
+There is no daemon yet: `run` does all the work itself while it waits, and holds its home meanwhile;
+the other verbs read that home when no run holds it.";
+
+/// Sends commands out on tasks, knows truthfully when each is finished, and brings the result home.
+#[derive(Parser)]
+#[command(name = "homing", version, after_help = AFTER, max_term_width = 100)]
+struct Cli {
+    /// Where tasks are kept [default: homing in the XDG state directory]
+    #[arg(
+        long,
+        global = true,
+        env = "HOMING_HOME",
+        value_name = "DIR",
+        hide_env_values = true
+    )]
+    home: Option<PathBuf>,
+
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(clap::Subcommand)]
+enum Verb {
+    Run(run::Args),
+    Ls(ls::Args),
+    Show(show::Args),
+    Why(why::Args),
+    Events(events::Args),
+    Doctor(doctor::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match act(cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => say(&error),
+    }
+}
+
+fn act(cli: Cli) -> anyhow::Result<u8> {
+    let home = Home::find(cli.home)?;
+    match cli.verb {
+        Verb::Run(args) => run::run(&home, args),
+        Verb::Ls(args) => ls::run(&home, &args),
+        Verb::Show(args) => show::run(&home, &args),
+        Verb::Why(args) => why::run(&home, &args),
+        Verb::Events(args) => events::run(&home, &args),
+        Verb::Doctor(args) => doctor::run(&home, &args),
+    }
+}
+
+/// What was expected to go wrong is said with what to try; anything else is a defect of ours.
+fn say(error: &anyhow::Error) -> ExitCode {
+    match error.downcast_ref::<Expected>() {
+        Some(Expected::Closed) => {}
+        Some(expected) => {
+            out::warn(&format!("homing: {expected}"));
+            if let Some(hint) = expected.hint() {
+                out::warn(&format!("  try: {hint}"));
+            }
+        }
+        None => out::warn(&format!(
+            "homing: this is a defect, please report it: {error:#}"
+        )),
+    }
+    ExitCode::from(error.downcast_ref::<Expected>().map_or(1, Expected::code))
+}

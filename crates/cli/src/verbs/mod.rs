@@ -1,0 +1,8 @@
+//! One file per verb.
+
+pub mod doctor;
+pub mod events;
+pub mod ls;
+pub mod run;
+pub mod show;
+pub mod why;

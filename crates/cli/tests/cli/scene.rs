@@ -1,0 +1,118 @@
+//! A home of its own, and the binary run in it.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Longer than anything here takes.
+pub const LONG: Duration = Duration::from_secs(60);
+
+pub struct Scene {
+    dir: TempDir,
+    pub home: PathBuf,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: Vec<u8>,
+    pub err: String,
+}
+
+impl Said {
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.out).unwrap()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.out).unwrap()
+    }
+
+    /// The first task id that it wrote anywhere.
+    pub fn id(&self) -> String {
+        let all = format!("{}{}", self.err, String::from_utf8_lossy(&self.out));
+        let at = all.find("bg_").unwrap_or_else(|| panic!("no id in {all}"));
+        all[at..at + 15].to_owned()
+    }
+}
+
+impl Scene {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home");
+        Self { dir, home }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn command(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
+        command
+            .args(words)
+            .env("HOMING_HOME", &self.home)
+            .env_remove("RUST_BACKTRACE");
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn homing<const N: usize>(&self, words: [&str; N]) -> Said {
+        finish(self.command(words).spawn().unwrap())
+    }
+
+    /// `homing run -- …`, with options.
+    pub fn run<const N: usize, const M: usize>(
+        &self,
+        options: [&str; N],
+        command: [&str; M],
+    ) -> Said {
+        let words = ["run"]
+            .iter()
+            .chain(&options)
+            .chain(&["--"])
+            .chain(&command);
+        finish(self.command(words).spawn().unwrap())
+    }
+}
+
+/// Waits for the end and all output, but not for ever.
+pub fn finish(mut child: Child) -> Said {
+    let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
+    let pid = child.id();
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let errors = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            err.as_mut().map(|pipe| pipe.read_to_end(&mut text));
+            text
+        });
+        let mut text = Vec::new();
+        out.as_mut().map(|pipe| pipe.read_to_end(&mut text));
+        let status = child.wait();
+        // Nobody listens when the wait was given up.
+        drop(tell.send((status, text, errors.join())));
+    });
+    let Ok((status, out, err)) = told.recv_timeout(LONG) else {
+        panic!("homing (process {pid}) did not end within {LONG:?}");
+    };
+    let status = status.unwrap();
+    let err = String::from_utf8(err.unwrap()).unwrap();
+    assert!(!err.contains("panicked"), "{err}");
+    Said {
+        code: status.code().or(status.signal().map(|signal| -signal)),
+        out,
+        err,
+    }
+}

@@ -1,0 +1,91 @@
+//! Bad usage: exit code 2, what is wrong, what to try; never a panic.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use crate::scene::{Scene, finish};
+
+#[test]
+fn bad_usage_is_exit_code_2_and_names_what_is_wrong() {
+    let scene = Scene::new();
+    for (words, says) in [
+        (vec![], "Usage: homing"),
+        (vec!["fly"], "unrecognized subcommand 'fly'"),
+        (vec!["run"], "<CMD>"),
+        (vec!["run", "true"], "unexpected argument 'true'"),
+        (
+            vec!["run", "--timeout", "30", "--", "true"],
+            "it has no unit: write 300ms, 30s, 5m, 2h or 1d",
+        ),
+        (
+            vec!["run", "--timeout", "5x", "--", "true"],
+            "\"x\" is no unit",
+        ),
+        (
+            vec!["run", "--model", "large", "--", "true"],
+            "write PROVIDER/MODEL",
+        ),
+        (
+            vec!["run", "--cwd", "/no/such/place", "--", "true"],
+            "--cwd: /no/such/place is not a directory",
+        ),
+        (vec!["show"], "<ID>"),
+        (vec!["events", "--after", "x"], "invalid value 'x'"),
+        (vec!["ls", "--home", ""], "--home"),
+    ] {
+        let said = finish(scene.command(&words).spawn().unwrap());
+        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
+        assert!(said.err.contains(says), "{words:?}: {}", said.err);
+        assert_eq!(said.text(), "", "{words:?}");
+    }
+    assert!(!scene.home.exists(), "bad usage leaves nothing behind");
+}
+
+#[test]
+fn a_word_that_is_not_utf_8_is_refused_in_words() {
+    let scene = Scene::new();
+    let bad = OsStr::from_bytes(b"a\xffb");
+    for (words, says) in [
+        (
+            vec![OsStr::new("run"), OsStr::new("--"), OsStr::new("echo"), bad],
+            "is not UTF-8",
+        ),
+        (
+            vec![
+                OsStr::new("run"),
+                OsStr::new("--name"),
+                bad,
+                OsStr::new("--"),
+                OsStr::new("true"),
+            ],
+            "UTF-8",
+        ),
+        (vec![OsStr::new("show"), bad], "UTF-8"),
+    ] {
+        let said = finish(scene.command(&words).spawn().unwrap());
+        assert_eq!(said.code, Some(2), "{words:?}: {}", said.err);
+        assert!(said.err.contains(says), "{words:?}: {}", said.err);
+    }
+}
+
+#[test]
+fn every_verb_helps_with_examples() {
+    let scene = Scene::new();
+    for verb in ["run", "ls", "show", "why", "events", "doctor"] {
+        let said = scene.homing([verb, "--help"]);
+        assert_eq!(said.code, Some(0));
+        let example = format!("Examples:\n  homing {verb}");
+        assert!(said.text().contains(&example), "{}", said.text());
+    }
+    let said = scene.homing(["run", "--help"]);
+    assert!(
+        said.text().contains("There is no daemon yet"),
+        "{}",
+        said.text()
+    );
+    let said = scene.homing(["--help"]);
+    assert!(
+        said.text()
+            .contains("Exit codes: 0 done; 1 the task ended otherwise; 2 usage")
+    );
+}

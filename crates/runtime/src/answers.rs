@@ -1,0 +1,82 @@
+//! What the library's door answers with. Plain values; asks nobody.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use homing_core::compose::lasting;
+use homing_core::ids::DebriefId;
+use homing_core::task::Task;
+use homing_core::time::Stamp;
+use homing_core::words::Code;
+use homing_ports::store::StoreError;
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    #[error("{why} [{code}]")]
+    Because { code: Code, why: Arc<str> },
+    #[error("the runtime has stopped")]
+    Stopped,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Refused {
+    pub(crate) fn because(code: Code, why: impl Into<Arc<str>>) -> Self {
+        let why = why.into();
+        Self::Because { code, why }
+    }
+
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Because { code, .. } => *code,
+            Self::Stopped | Self::Store(_) => Code::Unavailable,
+        }
+    }
+}
+
+/// A task as it was read, and how much that is worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    pub task: Task,
+    /// When its host last said something of it, or now where nothing can change any more.
+    pub as_of: Stamp,
+    /// Whether the host could be asked, where it had to be.
+    pub fresh: bool,
+}
+
+/// What a bounded wait came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    Ended,
+    /// The task goes on; the time, as it was asked for, is up.
+    TimeUp {
+        after: Duration,
+    },
+}
+
+impl fmt::Display for Waited {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended => out.write_str("ended"),
+            Self::TimeUp { after } => {
+                let ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
+                write!(out, "not ended within {}", lasting(ms))
+            }
+        }
+    }
+}
+
+/// One debrief as it is handed over: acknowledge it by its key once it is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Debrief {
+    pub key: DebriefId,
+    pub text: Vec<u8>,
+}
+
+impl fmt::Display for Debrief {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&String::from_utf8_lossy(&self.text))
+    }
+}

@@ -1,0 +1,146 @@
+//! What goes to those who are told: debriefs to parents, posts to rooms, records to telemetry.
+
+use std::sync::Arc;
+
+use homing_core::ids::{DebriefId, PostId, TaskId};
+use homing_core::input::{DeliveryFact, Input, ParentFact, PostFact};
+use homing_core::refs::{Origin, ParentRef};
+use homing_core::task::BatchId;
+use homing_core::telemetry::Completion;
+use homing_ports::parent::{Delivery, Message, Parent};
+
+use super::Performer;
+use crate::codec;
+use crate::texts;
+
+impl Performer {
+    pub(super) async fn compose(
+        &self,
+        parent: ParentRef,
+        id: DebriefId,
+        batch: (BatchId, Option<Origin>),
+        notices: Vec<(TaskId, u32)>,
+        running: Vec<TaskId>,
+    ) -> bool {
+        let nonce: Arc<str> = format!("{:016x}", self.time.bits()).into();
+        let about = texts::Debriefing {
+            id,
+            parent: parent.clone(),
+            origin: batch.1.clone(),
+            notices: notices.clone(),
+            running,
+            nonce: Arc::clone(&nonce),
+            wall: self.time.now().wall,
+        };
+        let limits = Arc::clone(&self.limits);
+        let text = self
+            .readers
+            .read(move |reader| texts::debrief(reader, &about, &limits))
+            .await;
+        let Ok(text) = text else {
+            return false;
+        };
+        self.input(Input::Composed {
+            parent,
+            batch,
+            notices,
+            id,
+            nonce,
+            text,
+        })
+        .await;
+        true
+    }
+
+    pub(super) async fn look_parent(&self, parent: ParentRef) -> bool {
+        let fact = match self.parent(&parent) {
+            Some(driver) => driver.look(parent.clone()).await,
+            None => ParentFact::Unreachable,
+        };
+        self.input(Input::Parent { parent, fact }).await;
+        true
+    }
+
+    pub(super) async fn deliver(&self, debrief: DebriefId, parent: ParentRef, tries: u32) -> bool {
+        let Some(text) = self.text(debrief.to_string()).await else {
+            return false;
+        };
+        let fact = match self.parent(&parent) {
+            Some(driver) => {
+                driver
+                    .deliver(Delivery {
+                        key: debrief,
+                        parent,
+                        text,
+                        tries,
+                    })
+                    .await
+            }
+            None => {
+                let why = "no such parent is set up".into();
+                DeliveryFact::Failed {
+                    why,
+                    retry_after_ms: None,
+                }
+            }
+        };
+        self.input(Input::Delivery { debrief, fact }).await;
+        true
+    }
+
+    pub(super) async fn post(&self, post: PostId, origin: Origin, tries: u32) -> bool {
+        let Some(text) = self.text(post.to_string()).await else {
+            return false;
+        };
+        let fact = match self.ports.rooms.get(&*origin.room) {
+            Some(room) => {
+                room.post(Message {
+                    key: post,
+                    origin,
+                    text,
+                    tries,
+                })
+                .await
+            }
+            None => {
+                let why = format!("no room named {} is set up", origin.room).into();
+                PostFact::Closed { why }
+            }
+        };
+        self.input(Input::Posted { post, fact }).await;
+        true
+    }
+
+    pub(super) async fn emit(&self, task: TaskId, generation: u32) -> bool {
+        if !self.ports.telemetry.is_empty() {
+            let ended = self
+                .readers
+                .read(move |reader| codec::at_end_of(reader, task, generation));
+            let Ok(Some(ended)) = ended.await else {
+                return false;
+            };
+            let record = Completion::of(&ended);
+            for sink in &self.ports.telemetry {
+                if sink.emit(record.clone()).await.is_err() {
+                    return false;
+                }
+            }
+        }
+        self.input(Input::TelemetryTaken { task, generation }).await;
+        true
+    }
+
+    async fn text(&self, name: String) -> Option<Vec<u8>> {
+        self.readers
+            .read(move |reader| reader.blob(&name))
+            .await
+            .ok()
+            .flatten()
+    }
+
+    fn parent(&self, parent: &ParentRef) -> Option<Arc<dyn Parent>> {
+        let word = parent.to_string();
+        let word = word.split([':', '@']).next().unwrap_or_default();
+        self.ports.parents.get(word).cloned()
+    }
+}

@@ -46,7 +46,8 @@ pub fn spec(n: u64) -> Box<Spec> {
     };
     let session: Arc<str> = format!("ses_parent_{}", n / 20).into();
     let parent = ParentRef::Session { host: "opencode".into(), instance: None, session };
-    let order = Order { prompt: "look into it and tell what you find".to_owned(), ..Order::default() };
+    let order =
+        Order { prompt: "look into it and tell what you find".to_owned(), ..Order::default() };
     Box::new(Spec { brief, order, parent, launched_by: None, after: Vec::new() })
 }
 
@@ -100,5 +101,9 @@ pub fn tool_event(count: u64, n: u64) -> Input {
 
 /// One event that memory alone keeps.
 pub fn activity(count: u64, n: u64) -> Input {
-    Input::Observed { task: id(mix(n) % count), fence: Fence { attempt: 1, turn: 1 }, fact: Fact::Active }
+    Input::Observed {
+        task: id(mix(n) % count),
+        fence: Fence { attempt: 1, turn: 1 },
+        fact: Fact::Active,
+    }
 }

@@ -95,7 +95,8 @@ fn open(dir: &Path) -> Box<dyn Store> {
 fn decided(dir: &Path) -> (f64, Vec<Group>) {
     let mut store = open(dir);
     store.recover().unwrap();
-    let mut engine = crowd::running(CROWD, |batch| store.commit(&codec::encode(batch, mark(1))).unwrap());
+    let mut engine =
+        crowd::running(CROWD, |batch| store.commit(&codec::encode(batch, mark(1))).unwrap());
     let (hand, take) = sync_channel::<Batch>(1);
     let (tell, told) = sync_channel::<u64>(1);
     let committer = std::thread::spawn(move || {
@@ -158,7 +159,8 @@ fn raw(dir: &Path, groups: &[Group]) -> f64 {
 }
 
 fn durable(table: &mut String) {
-    let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let dirs =
+        [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let (decisions, groups) = decided(dirs[0].path());
     let committer = bare(dirs[1].path(), &groups);
     let synced = raw(dirs[2].path(), &groups);

@@ -10,7 +10,8 @@ use crate::plan::Plan;
 use crate::shrink::breaks;
 
 /// Promises that another one implies: a bug that breaks them breaks the other first.
-pub const IMPLIED: [(u8, &str); 1] = [(4, "a completion without a record is one that the host's record does not show: 3")];
+pub const IMPLIED: [(u8, &str); 1] =
+    [(4, "a completion without a record is one that the host's record does not show: 3")];
 
 /// Histories that are tried for one bug.
 pub const HISTORIES: u64 = 3_000;
@@ -26,7 +27,9 @@ pub fn find(bug: Bug, off: Option<u8>, histories: u64) -> Option<(u64, Violation
         // A bug may also trip over an assertion of our own: that is found, too.
         match std::panic::catch_unwind(run) {
             Ok(broken) => broken.map(|violation| (seed, violation)),
-            Err(_) => Some((seed, Violation { promise: 0, what: "an assertion failed".to_owned() })),
+            Err(_) => {
+                Some((seed, Violation { promise: 0, what: "an assertion failed".to_owned() }))
+            }
         }
     });
     set(None);
@@ -42,7 +45,10 @@ pub fn report(bugs: &[Bug], promises: std::ops::RangeInclusive<u8>) -> (String, 
     for bug in bugs {
         match find(*bug, None, HISTORIES) {
             Some((seed, violation)) => {
-                text.push_str(&format!("found  {bug:?} ({bug}): promise {} at seed {seed}\n", violation.promise));
+                text.push_str(&format!(
+                    "found  {bug:?} ({bug}): promise {} at seed {seed}\n",
+                    violation.promise
+                ));
                 by_promise.entry(violation.promise).or_default().push(*bug);
             }
             None => {
@@ -56,9 +62,15 @@ pub fn report(bugs: &[Bug], promises: std::ops::RangeInclusive<u8>) -> (String, 
             text.push_str(&format!("promise {promise}: implied: {why}\n"));
             continue;
         }
-        let alone = by_promise.get(&promise).into_iter().flatten().find(|bug| find(**bug, Some(promise), HISTORIES / 4).is_none());
+        let alone = by_promise
+            .get(&promise)
+            .into_iter()
+            .flatten()
+            .find(|bug| find(**bug, Some(promise), HISTORIES / 4).is_none());
         match alone {
-            Some(bug) => text.push_str(&format!("promise {promise}: {bug:?} is missed when it is not checked\n")),
+            Some(bug) => text.push_str(&format!(
+                "promise {promise}: {bug:?} is missed when it is not checked\n"
+            )),
             None => {
                 well = false;
                 text.push_str(&format!("promise {promise}: NO bug depends on its check alone\n"));

@@ -52,7 +52,8 @@ impl Coverage {
             .filter(|(state, event)| is_askable(*state, *event))
             .filter(|pair| !self.pairs.contains(pair))
             .collect();
-        let points = CrashPoint::ALL.into_iter().filter(|point| !self.points.contains(point)).collect();
+        let points =
+            CrashPoint::ALL.into_iter().filter(|point| !self.points.contains(point)).collect();
         (pairs, points)
     }
 
@@ -78,7 +79,9 @@ pub fn is_askable(state: State, event: Event) -> bool {
         Event::AsksClosed => state == S::WaitingAsk,
         Event::EndedWell => in_turn && state != S::WaitingAsk,
         Event::EndedOpen => in_turn && state != S::WaitingAsk,
-        Event::EndedBadly | Event::TryNext | Event::Pause | Event::StopForNext => in_turn && state != S::WaitingAsk,
+        Event::EndedBadly | Event::TryNext | Event::Pause | Event::StopForNext => {
+            in_turn && state != S::WaitingAsk
+        }
         Event::StopForPause => matches!(state, S::Starting | S::Running),
         Event::PauseOver => state == S::Paused,
         Event::SlotRetaken => state == S::WaitingChildren,

@@ -178,9 +178,19 @@ impl<'p> History<'p> {
             }
             self.step(tick)?;
         }
-        let waiting = self.requests.values().filter(|waits| matches!(waits, Waits::Child(..) | Waits::Read)).count();
+        let waiting = self
+            .requests
+            .values()
+            .filter(|waits| matches!(waits, Waits::Child(..) | Waits::Read))
+            .count();
         self.checker.all_heard(waiting)?;
-        let result = self.checker.at_rest(self.engine.as_ref(), &self.store, &self.host, &self.parents, self.steps);
+        let result = self.checker.at_rest(
+            self.engine.as_ref(),
+            &self.store,
+            &self.host,
+            &self.parents,
+            self.steps,
+        );
         if let Some(engine) = &mut self.engine {
             coverage.pairs.extend(engine.visits().iter().copied());
         }
@@ -203,7 +213,11 @@ impl<'p> History<'p> {
     }
 
     fn set_clock(&mut self, tick: u64) {
-        self.now = Moment { tick, wall: 1_700_000_000_000 + tick as i64 + self.wall_off, dice: self.rng.bits() };
+        self.now = Moment {
+            tick,
+            wall: 1_700_000_000_000 + tick as i64 + self.wall_off,
+            dice: self.rng.bits(),
+        };
     }
 
     fn step(&mut self, tick: u64) -> Result<(), Violation> {
@@ -228,7 +242,9 @@ impl<'p> History<'p> {
     fn happen(&mut self, ev: Ev) -> Result<Option<Input>, Violation> {
         match ev {
             Ev::Op(n) => self.op(n)?,
-            Ev::Msg(epoch, msg) if epoch == self.epoch && self.engine.is_some() => return Ok(self.take(msg)),
+            Ev::Msg(epoch, msg) if epoch == self.epoch && self.engine.is_some() => {
+                return Ok(self.take(msg));
+            }
             Ev::Msg(_, msg) => self.unreachable(&msg),
             Ev::Perform(epoch, effect) if epoch == self.epoch => self.perform(*effect, true)?,
             Ev::Commit(epoch) if epoch == self.epoch => self.commit()?,
@@ -302,7 +318,11 @@ impl<'p> History<'p> {
         let Some(batch) = self.flying.take() else {
             return Ok(());
         };
-        let fault = if self.now.tick < CALM { std::mem::replace(&mut self.next_fault, Fault::None) } else { Fault::None };
+        let fault = if self.now.tick < CALM {
+            std::mem::replace(&mut self.next_fault, Fault::None)
+        } else {
+            Fault::None
+        };
         match fault {
             Fault::None => {
                 self.durable(&batch)?;
@@ -406,7 +426,11 @@ impl<'p> History<'p> {
                 self.durable(&batch)?;
                 engine.committed(batch.no);
             }
-            self.points.insert(if after { CrashPoint::RecoveryCommitted } else { CrashPoint::InRecovery });
+            self.points.insert(if after {
+                CrashPoint::RecoveryCommitted
+            } else {
+                CrashPoint::InRecovery
+            });
             self.epoch += 1;
             let down = self.rng.below(500);
             self.after(down, Ev::Restart);
@@ -422,10 +446,15 @@ impl<'p> History<'p> {
             (Some(Waits::Launch(n) | Waits::LaunchAgain(n)), Told::Accepted { task, existing }) => {
                 self.checker.promised(*task, &self.plan.jobs[n], *existing, &self.store)?;
             }
-            (Some(Waits::Launch(n)), Told::Refused { code: Code::Unsure | Code::Unavailable, .. }) => {
+            (
+                Some(Waits::Launch(n)),
+                Told::Refused { code: Code::Unsure | Code::Unavailable, .. },
+            ) => {
                 self.after(1_000, Ev::Repeat(n));
             }
-            (Some(Waits::Cancel(task)), Told::Cancelling { .. }) => self.checker.cancelled(task, &self.store),
+            (Some(Waits::Cancel(task)), Told::Cancelling { .. }) => {
+                self.checker.cancelled(task, &self.store)
+            }
             (Some(Waits::Cancel(task)), Told::AlreadyEnded { state, .. }) => {
                 self.checker.too_late(task, *state, &self.store)?;
             }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use homing_core::fact::{
-    AskKind, AskSeen, Call, End as EndRecord, ErrorClass, Exit, Fact, Finish, HostError, Picture, Presence, TurnRecord,
+    AskKind, AskSeen, Call, End as EndRecord, ErrorClass, Exit, Fact, Finish, HostError, Picture,
+    Presence, TurnRecord,
 };
 use homing_core::ids::TaskId;
 use homing_core::payload::Payload;
@@ -45,13 +46,19 @@ pub struct Session {
 impl Session {
     /// Whether a turn of it can call the model now.
     pub fn is_running(&self) -> bool {
-        !self.deleted && self.exit.is_none() && self.turns.last().is_some_and(|turn| turn.end.is_none() && !turn.ghost)
+        !self.deleted
+            && self.exit.is_none()
+            && self.turns.last().is_some_and(|turn| turn.end.is_none() && !turn.ghost)
     }
 
     /// Whether the host's own record shows a final, non-error end of this turn.
     pub fn ended_well(&self, n: u32) -> bool {
         self.turns.iter().any(|turn| {
-            turn.n == n && turn.end.as_ref().is_some_and(|end| end.error.is_none() && end.finish == Finish::Stop)
+            turn.n == n
+                && turn
+                    .end
+                    .as_ref()
+                    .is_some_and(|end| end.error.is_none() && end.finish == Finish::Stop)
         })
     }
 
@@ -60,7 +67,11 @@ impl Session {
             return if rng.chance(50) { Fact::SessionDeleted } else { missing() };
         }
         if let Some(exit) = self.exit {
-            let text = self.turns.last().and_then(|turn| turn.end.as_ref()).and_then(|end| end.text.clone());
+            let text = self
+                .turns
+                .last()
+                .and_then(|turn| turn.end.as_ref())
+                .and_then(|end| end.text.clone());
             return Fact::Exited { exit, text };
         }
         let Some(turn) = self.turns.iter().find(|turn| turn.n == n) else {
@@ -71,7 +82,11 @@ impl Session {
             Some(end) => TurnRecord::Ended(end.clone()),
             None => TurnRecord::Open,
         };
-        picture.calls = turn.calls.iter().map(|id| Call { id: *id, tool: "tool".into(), input: None }).collect();
+        picture.calls = turn
+            .calls
+            .iter()
+            .map(|id| Call { id: *id, tool: "tool".into(), input: None })
+            .collect();
         if let Some(key) = &turn.ask {
             picture.asks = Some(vec![ask(key)]);
         }
@@ -117,14 +132,23 @@ pub fn missing() -> Fact {
 }
 
 pub fn ask(key: &Arc<str>) -> AskSeen {
-    AskSeen { key: key.clone(), kind: AskKind::Permission, text: "may I?".into(), options: Vec::new() }
+    AskSeen {
+        key: key.clone(),
+        kind: AskKind::Permission,
+        text: "may I?".into(),
+        options: Vec::new(),
+    }
 }
 
 pub fn error(class: ErrorClass, wall: i64, rng: &mut Rng) -> HostError {
     let mut error = HostError::new(class, class.word(), "scripted");
     match class {
-        ErrorClass::RateLimited if rng.chance(60) => error.retry_after_ms = Some(1_000 + rng.below(60_000)),
-        ErrorClass::Quota if rng.chance(70) => error.until_wall = Some(wall + 60_000 + rng.below(600_000) as i64),
+        ErrorClass::RateLimited if rng.chance(60) => {
+            error.retry_after_ms = Some(1_000 + rng.below(60_000))
+        }
+        ErrorClass::Quota if rng.chance(70) => {
+            error.until_wall = Some(wall + 60_000 + rng.below(600_000) as i64)
+        }
         _ => {}
     }
     error
@@ -179,8 +203,15 @@ impl Host {
     }
 
     pub fn insert(&mut self, task: TaskId, attempt: u32, name: Arc<str>) {
-        let session =
-            Session { name, turns: Vec::new(), deleted: false, exit: None, aborts: 0, watched: None, todos: 0 };
+        let session = Session {
+            name,
+            turns: Vec::new(),
+            deleted: false,
+            exit: None,
+            aborts: 0,
+            watched: None,
+            todos: 0,
+        };
         self.sessions.insert((task, attempt), session);
     }
 
@@ -189,7 +220,8 @@ impl Host {
         if self.sessions.contains_key(&(task, attempt)) {
             return;
         }
-        let before = self.sessions.iter().find(|((id, _), session)| *id == task && session.name == *name);
+        let before =
+            self.sessions.iter().find(|((id, _), session)| *id == task && session.name == *name);
         let gone = before.is_some_and(|(_, session)| session.deleted);
         self.insert(task, attempt, name.clone());
         if let Some(session) = self.sessions.get_mut(&(task, attempt)) {
@@ -218,5 +250,13 @@ pub fn plain_picture(taken: bool, end: Option<EndRecord>) -> Picture {
     };
     let busy = if matches!(turn, TurnRecord::Open) { Tri::Yes } else { Tri::No };
     let (asks, todos) = (Some(Vec::new()), None);
-    Picture { turn, busy, calls: Vec::new(), asks, todos, session: Presence::Present, same_host: Tri::Yes }
+    Picture {
+        turn,
+        busy,
+        calls: Vec::new(),
+        asks,
+        todos,
+        session: Presence::Present,
+        same_host: Tri::Yes,
+    }
 }

@@ -22,7 +22,8 @@ const PAIRED: u64 = 25;
 /// Fewer histories than this need not reach every pair.
 const ENOUGH: u64 = 50_000;
 
-const USAGE: &str = "usage: homing-sim [--histories N] [--from SEED] | --seed N | --pair N | --bugs";
+const USAGE: &str =
+    "usage: homing-sim [--histories N] [--from SEED] | --seed N | --pair N | --bugs";
 
 enum Ask {
     Many { histories: u64, from: u64 },
@@ -145,7 +146,10 @@ fn many(histories: u64, from: u64) -> ExitCode {
     let works: Vec<Work> = std::thread::scope(|scope| {
         let start = |_| scope.spawn(|| worker(&next, from + histories, &stop));
         let workers: Vec<_> = (0..threads).map(start).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| failed_worker())).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|_| failed_worker()))
+            .collect()
     });
     let mut total = Work::default();
     for work in works {
@@ -156,7 +160,10 @@ fn many(histories: u64, from: u64) -> ExitCode {
     }
     let done = next.load(Ordering::Relaxed).min(from + histories) - from;
     let seconds = began.elapsed().as_secs_f64();
-    println!("{done} histories, {} steps, {} of them paired, {seconds:.1} s", total.steps, total.pairs);
+    println!(
+        "{done} histories, {} steps, {} of them paired, {seconds:.1} s",
+        total.steps, total.pairs
+    );
     if let Some((seed, violation)) = total.broken {
         return tell_broken(seed, &violation);
     }
@@ -165,14 +172,18 @@ fn many(histories: u64, from: u64) -> ExitCode {
 }
 
 fn failed_worker() -> Work {
-    let violation = Violation { promise: 0, what: "a worker panicked; its message stands above".to_owned() };
+    let violation =
+        Violation { promise: 0, what: "a worker panicked; its message stands above".to_owned() };
     Work { broken: Some((0, violation)), ..Work::default() }
 }
 
 fn tell_broken(seed: u64, violation: &Violation) -> ExitCode {
     println!("seed {seed}: promise {} broken: {}", violation.promise, violation.what);
     if violation.promise != 14 && violation.promise != 0 {
-        println!("the smallest plan found that breaks it:\n{}", replay(&shrink(&Plan::new(seed), violation.promise)));
+        println!(
+            "the smallest plan found that breaks it:\n{}",
+            replay(&shrink(&Plan::new(seed), violation.promise))
+        );
     }
     ExitCode::FAILURE
 }
@@ -180,7 +191,11 @@ fn tell_broken(seed: u64, violation: &Violation) -> ExitCode {
 fn tell_coverage(coverage: &Coverage, histories: u64) -> ExitCode {
     let (pairs, points) = coverage.missing();
     let unexpected = coverage.unexpected();
-    println!("{} pairs of state and event asked; crash points hit: {:?}", coverage.pairs.len(), coverage.points);
+    println!(
+        "{} pairs of state and event asked; crash points hit: {:?}",
+        coverage.pairs.len(),
+        coverage.points
+    );
     for (state, event) in &pairs {
         println!("never asked: {state} × {event}");
     }

@@ -19,14 +19,18 @@ pub fn noise_does_not_matter(seed: u64, off: Option<u8>) -> Result<(), Violation
         let mut history = History::new(&plan, noise_seed);
         history.checker.off = off;
         history.run(&mut Coverage::default())?;
-        let of = |task: &homing_core::task::Task| (task.id, task.generation, task.state, task.cause);
+        let of =
+            |task: &homing_core::task::Task| (task.id, task.generation, task.state, task.cause);
         ends.push(history.store.tasks.values().map(of).collect::<Vec<_>>());
     }
     let holds = off == Some(14) || (ends[0] == ends[1] && ends[0] == ends[2]);
     if holds {
         return Ok(());
     }
-    let what = format!("the same records ended as {:?} and, with noise, as {:?} and {:?}", ends[0], ends[1], ends[2]);
+    let what = format!(
+        "the same records ended as {:?} and, with noise, as {:?} and {:?}",
+        ends[0], ends[1], ends[2]
+    );
     Err(Violation { promise: 14, what })
 }
 
@@ -53,7 +57,12 @@ pub fn traces(seed: u64) -> Vec<(u64, Vec<String>)> {
 }
 
 /// 16: what a second recovery finds is what the first one left, and it wants the same done.
-pub fn recovery_is_idempotent(store: &Store, plan: &Plan, now: Moment, off: Option<u8>) -> Result<(), Violation> {
+pub fn recovery_is_idempotent(
+    store: &Store,
+    plan: &Plan,
+    now: Moment,
+    off: Option<u8>,
+) -> Result<(), Violation> {
     let mut once = store.clone();
     let first = recover(&mut once, plan, now);
     let mut twice = once.clone();
@@ -72,7 +81,11 @@ pub fn recovery_is_idempotent(store: &Store, plan: &Plan, now: Moment, off: Opti
     Err(Violation { promise: 16, what })
 }
 
-fn recover(store: &mut Store, plan: &Plan, now: Moment) -> BTreeSet<homing_core::effect::EffectKey> {
+fn recover(
+    store: &mut Store,
+    plan: &Plan,
+    now: Moment,
+) -> BTreeSet<homing_core::effect::EffectKey> {
     let mut engine = Engine::start(store.memory(), limits(plan), now);
     let mut wanted = BTreeSet::new();
     while engine.has_open() {

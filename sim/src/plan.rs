@@ -30,7 +30,9 @@ pub enum End {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beat {
     Active,
-    Tool { same: bool },
+    Tool {
+        same: bool,
+    },
     Ask,
     /// The idle word, too early.
     EarlyIdle,
@@ -101,8 +103,14 @@ pub enum Op {
     DeleteParent(usize),
     RestartHost,
     WallJump(i64),
-    Crash { in_recovery: u32, apply: bool },
-    CommitFails { unknown: bool, applied: bool },
+    Crash {
+        in_recovery: u32,
+        apply: bool,
+    },
+    CommitFails {
+        unknown: bool,
+        applied: bool,
+    },
     Reroute(usize),
     /// A fact out of nowhere, with the current fence.
     Lie(usize, u8),
@@ -122,7 +130,8 @@ pub struct Plan {
     pub delay_most: u64,
 }
 
-pub const PARENTS: [&str; 5] = ["opencode:ses_a", "conv:cv_b", "inbox:bot", "webhook:ops", "inbox:cli"];
+pub const PARENTS: [&str; 5] =
+    ["opencode:ses_a", "conv:cv_b", "inbox:bot", "webhook:ops", "inbox:cli"];
 
 pub fn parent(n: usize) -> ParentRef {
     PARENTS[n % PARENTS.len()].parse().unwrap_or(ParentRef::None)
@@ -172,7 +181,11 @@ fn beats(rng: &mut Rng, jobs: usize, me: usize) -> Vec<Beat> {
             16 => Beat::Compact,
             17 => Beat::Spend,
             18 => Beat::Todos,
-            19 => Beat::ProviderWait(*rng.pick(&[ErrorClass::RateLimited, ErrorClass::Quota, ErrorClass::Transient])),
+            19 => Beat::ProviderWait(*rng.pick(&[
+                ErrorClass::RateLimited,
+                ErrorClass::Quota,
+                ErrorClass::Transient,
+            ])),
             _ if me + 1 < jobs => {
                 let child = me + 1 + rng.below((jobs - me - 1) as u64) as usize;
                 if rng.chance(40) {
@@ -200,7 +213,8 @@ fn job(rng: &mut Rng, seed: u64, n: usize, jobs: usize) -> Job {
             (beats(rng, jobs, n), end)
         })
         .collect();
-    let origins = [None, None, Some("group:room/!a#t1"), Some("direct:room/u1"), Some("pigeon:loft/7")];
+    let origins =
+        [None, None, Some("group:room/!a#t1"), Some("direct:room/u1"), Some("pigeon:loft/7")];
     Job {
         id: TaskId::from_bits(homing_core::time::mix(seed.wrapping_mul(31).wrapping_add(n as u64))),
         prompts,
@@ -209,7 +223,14 @@ fn job(rng: &mut Rng, seed: u64, n: usize, jobs: usize) -> Job {
             other => parent(other as usize),
         },
         origin: *rng.pick(&origins),
-        notify: *rng.pick(&[Notify::Debrief, Notify::Debrief, Notify::Debrief, Notify::Each, Notify::Inbox, Notify::Silent]),
+        notify: *rng.pick(&[
+            Notify::Debrief,
+            Notify::Debrief,
+            Notify::Debrief,
+            Notify::Each,
+            Notify::Inbox,
+            Notify::Silent,
+        ]),
         models: rng.below(4) as u8,
         key: rng.chance(40).then_some(n as u64),
         priority: rng.below(3) as i32,
@@ -221,7 +242,11 @@ fn job(rng: &mut Rng, seed: u64, n: usize, jobs: usize) -> Job {
         script: Script {
             turns,
             open_fails: if rng.chance(15) { 1 + rng.below(2) as u32 } else { 0 },
-            open_class: *rng.pick(&[ErrorClass::Other, ErrorClass::Transient, ErrorClass::RateLimited]),
+            open_class: *rng.pick(&[
+                ErrorClass::Other,
+                ErrorClass::Transient,
+                ErrorClass::RateLimited,
+            ]),
             abort_refusals: match rng.below(10) {
                 0 => 1,
                 1 => 1_000,
@@ -289,7 +314,14 @@ impl Plan {
         let crash = Op::Crash { in_recovery: rng.below(3) as u32, apply: rng.chance(50) };
         ops.push((20 + rng.below(3_000), crash));
         ops.sort_by_key(|(at, _)| *at);
-        Self { seed, jobs, ops, noise: rng.below(35), limit: 1 + rng.below(3) as u32, delay_most: 30_000 }
+        Self {
+            seed,
+            jobs,
+            ops,
+            noise: rng.below(35),
+            limit: 1 + rng.below(3) as u32,
+            delay_most: 30_000,
+        }
     }
 
     /// Launches only, nothing that depends on when it happens: for paired runs.
@@ -306,7 +338,12 @@ impl Plan {
                 beats.retain(|beat| {
                     matches!(
                         beat,
-                        Beat::Active | Beat::Tool { same: false } | Beat::EarlyIdle | Beat::ErrorHint | Beat::OddWord | Beat::Busy
+                        Beat::Active
+                            | Beat::Tool { same: false }
+                            | Beat::EarlyIdle
+                            | Beat::ErrorHint
+                            | Beat::OddWord
+                            | Beat::Busy
                     )
                 });
                 if matches!(end, End::Hang | End::Deleted | End::Ghost) {

@@ -16,7 +16,9 @@ pub enum Fault {
     /// Not there, and said so.
     Failed,
     /// Not known; there or not.
-    Unknown { applied: bool },
+    Unknown {
+        applied: bool,
+    },
 }
 
 /// Everything durable.
@@ -67,7 +69,12 @@ impl Store {
         let kept = |task: &&Task| task.is_living() || task.is_owed() || alive.contains(&task.root);
         Memory {
             tasks: self.tasks.values().filter(kept).cloned().collect(),
-            debriefs: self.debriefs.values().filter(|debrief| !debrief.state.is_over()).cloned().collect(),
+            debriefs: self
+                .debriefs
+                .values()
+                .filter(|debrief| !debrief.state.is_over())
+                .cloned()
+                .collect(),
             posts: self.posts.values().filter(|post| !post.state.is_over()).cloned().collect(),
             keys: self.keys.iter().map(|(key, id)| (*key, *id)).collect(),
             head: self.head(),

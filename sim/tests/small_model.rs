@@ -1,7 +1,12 @@
 //! Every interleaving of a small world: two tasks, one slot, one crash. The engine is the runtime's own;
 //! time stands still, so that what is reached is finite.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test says what it expects"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
@@ -34,7 +39,9 @@ enum Action {
     /// The turn of a task ends at the host.
     Finish(TaskId),
     Ack(usize),
-    Crash { applied: bool },
+    Crash {
+        applied: bool,
+    },
     Restart,
 }
 
@@ -69,15 +76,25 @@ struct World {
 impl World {
     fn print(&self) -> String {
         let live = self.engine.as_ref().map(|engine| {
-            let tasks: Vec<_> = TASKS.iter().filter_map(|id| engine.world().task(*id)).map(row).collect();
+            let tasks: Vec<_> =
+                TASKS.iter().filter_map(|id| engine.world().task(*id)).map(row).collect();
             (tasks, engine.has_open(), engine.open_lines())
         });
         let stored: Vec<_> = self.store.tasks.values().map(row).collect();
         let flying = self.flying.as_ref().map(|batch| batch.written.len());
-        let debriefs: Vec<_> = self.store.debriefs.values().map(|debrief| (debrief.id, debrief.state)).collect();
+        let debriefs: Vec<_> =
+            self.store.debriefs.values().map(|debrief| (debrief.id, debrief.state)).collect();
         format!(
             "{live:?}|{stored:?}|{flying:?}|{debriefs:?}|{:?}|{:?}|{:?}|{:?}|{:?}|{}|{}|{:?}|{}",
-            self.effects, self.mail, self.host, self.launched, self.promised, self.cancelled, self.cancel_said, self.acked, self.crashes
+            self.effects,
+            self.mail,
+            self.host,
+            self.launched,
+            self.promised,
+            self.cancelled,
+            self.cancel_said,
+            self.acked,
+            self.crashes
         )
     }
 
@@ -107,7 +124,10 @@ impl World {
     }
 
     fn running(&self) -> usize {
-        self.host.values().filter(|session| !session.turns.is_empty() && !session.ended && !session.aborted).count()
+        self.host
+            .values()
+            .filter(|session| !session.turns.is_empty() && !session.ended && !session.aborted)
+            .count()
     }
 }
 
@@ -172,12 +192,18 @@ struct Small;
 impl Small {
     fn perform(world: &mut World, effect: Effect) {
         let key = effect.key();
-        let mut tell = |task, fence, fact| world.mail.push((Input::Observed { task, fence, fact }, Some(key.clone())));
+        let mut tell = |task, fence, fact| {
+            world.mail.push((Input::Observed { task, fence, fact }, Some(key.clone())))
+        };
         match effect {
             Effect::Open { task, attempt, .. } => {
                 let session = world.host.entry((task, attempt)).or_default();
                 session.opened = session.opened.max(1);
-                tell(task, Fence { attempt, turn: 0 }, Fact::SessionMade { session: format!("s-{attempt}").into() });
+                tell(
+                    task,
+                    Fence { attempt, turn: 0 },
+                    Fact::SessionMade { session: format!("s-{attempt}").into() },
+                );
             }
             Effect::Prompt { task, attempt, turn, .. } => {
                 let session = world.host.entry((task, attempt)).or_default();
@@ -186,7 +212,10 @@ impl Small {
             }
             Effect::Look { task, attempt, turn, .. } => {
                 let session = world.host.entry((task, attempt)).or_default();
-                let picture = homing_sim::host::plain_picture(session.turns.contains(&turn), session.ended.then(good_end));
+                let picture = homing_sim::host::plain_picture(
+                    session.turns.contains(&turn),
+                    session.ended.then(good_end),
+                );
                 tell(task, Fence { attempt, turn }, Fact::Looked { picture });
             }
             Effect::Abort { task, attempt, .. } => {
@@ -214,7 +243,10 @@ impl Model for Small {
 
     fn init_states(&self) -> Vec<World> {
         let limits = Limits { default: 1, ..Limits::default() };
-        vec![World { engine: Some(Engine::start(Store::default().memory(), limits, NOW)), ..World::default() }]
+        vec![World {
+            engine: Some(Engine::start(Store::default().memory(), limits, NOW)),
+            ..World::default()
+        }]
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -250,13 +282,19 @@ impl Model for Small {
         match action {
             Action::Launch(n) => {
                 world.launched[n] = true;
-                let input = Input::Launch { request: n as u64 + 1, id: TASKS[n], spec: spec(n), reservation: None };
+                let input = Input::Launch {
+                    request: n as u64 + 1,
+                    id: TASKS[n],
+                    spec: spec(n),
+                    reservation: None,
+                };
                 world.engine.as_mut()?.take(input, NOW);
             }
             Action::Cancel => {
                 world.cancelled = true;
                 let by = homing_core::reason::Caller::Person;
-                let input = Input::Cancel { request: 9, task: TASKS[0], by, text: None, quiet: false };
+                let input =
+                    Input::Cancel { request: 9, task: TASKS[0], by, text: None, quiet: false };
                 world.engine.as_mut()?.take(input, NOW);
             }
             Action::Commit => {
@@ -278,11 +316,19 @@ impl Model for Small {
             }
             Action::Finish(task) => {
                 let ((_, attempt), session) =
-                    world.host.iter_mut().find(|((id, _), session)| *id == task && !session.turns.is_empty() && !session.ended && !session.aborted)?;
+                    world.host.iter_mut().find(|((id, _), session)| {
+                        *id == task
+                            && !session.turns.is_empty()
+                            && !session.ended
+                            && !session.aborted
+                    })?;
                 session.ended = true;
                 let fence = Fence { attempt: *attempt, turn: *session.turns.last()? };
                 if world.engine.is_some() {
-                    world.mail.push((Input::Observed { task, fence, fact: Fact::Ended { end: good_end() } }, None));
+                    world.mail.push((
+                        Input::Observed { task, fence, fact: Fact::Ended { end: good_end() } },
+                        None,
+                    ));
                 }
             }
             Action::Ack(n) => {
@@ -298,9 +344,10 @@ impl Model for Small {
                 world.engine = None;
                 world.effects.clear();
                 world.mail.clear();
-                for n in 0..2 {
-                    world.launched[n] &= world.store.tasks.contains_key(&TASKS[n]);
-                    world.acked[n] = u32::from(world.acked[n] > 0 && !owes(&world, n) && ended(&world, n));
+                for (n, id) in TASKS.iter().enumerate() {
+                    world.launched[n] &= world.store.tasks.contains_key(id);
+                    let told = world.acked[n] > 0 && !owes(&world, n) && ended(&world, n);
+                    world.acked[n] = u32::from(told);
                 }
             }
             Action::Restart => {
@@ -317,25 +364,48 @@ impl Model for Small {
             Property::always("a promised task is durable", |_, world: &World| {
                 world.promised.iter().all(|id| world.store.tasks.contains_key(id))
             }),
-            Property::always("one slot: one turn at the host", |_, world: &World| world.running() <= 1),
+            Property::always("one slot: one turn at the host", |_, world: &World| {
+                world.running() <= 1
+            }),
             Property::always("completed only when the host shows it", |_, world: &World| {
-                world.store.tasks.values().filter(|task| task.state == State::Completed).all(|task| {
-                    world.host.get(&(task.id, task.attempt)).is_some_and(|session| session.ended)
-                })
+                world.store.tasks.values().filter(|task| task.state == State::Completed).all(
+                    |task| {
+                        world
+                            .host
+                            .get(&(task.id, task.attempt))
+                            .is_some_and(|session| session.ended)
+                    },
+                )
             }),
             Property::always("nothing runs that has ended", |_, world: &World| {
                 world.store.tasks.values().filter(|task| !task.is_living()).all(|task| {
-                    world.host.iter().all(|((id, _), session)| *id != task.id || session.turns.is_empty() || session.ended || session.aborted)
+                    world.host.iter().all(|((id, _), session)| {
+                        *id != task.id
+                            || session.turns.is_empty()
+                            || session.ended
+                            || session.aborted
+                    })
                 })
             }),
             Property::always("an acknowledged cancel is not lost", |_, world: &World| {
-                !world.cancel_said || world.store.tasks.get(&TASKS[0]).is_none_or(|task| task.state != State::Completed || !task.is_owed())
+                !world.cancel_said
+                    || world
+                        .store
+                        .tasks
+                        .get(&TASKS[0])
+                        .is_none_or(|task| task.state != State::Completed || !task.is_owed())
             }),
             Property::eventually("both tasks end, and each is told", |_, world: &World| {
                 (0..2).all(|n| ended(world, n) && !owes(world, n)) && world.crashes == 1
             }),
             Property::sometimes("both complete", |_, world: &World| {
-                (0..2).all(|n| world.store.tasks.get(&TASKS[n]).is_some_and(|task| task.state == State::Completed))
+                (0..2).all(|n| {
+                    world
+                        .store
+                        .tasks
+                        .get(&TASKS[n])
+                        .is_some_and(|task| task.state == State::Completed)
+                })
             }),
         ]
     }
@@ -352,6 +422,11 @@ fn owes(world: &World, n: usize) -> bool {
 #[test]
 fn every_interleaving_of_two_tasks_one_slot_and_one_crash_keeps_the_promises() {
     let checker = Small.checker().threads(2).spawn_bfs().join();
-    println!("{} states, {} of them unique, depth {}", checker.state_count(), checker.unique_state_count(), checker.max_depth());
+    println!(
+        "{} states, {} of them unique, depth {}",
+        checker.state_count(),
+        checker.unique_state_count(),
+        checker.max_depth()
+    );
     checker.assert_properties();
 }

@@ -1,100 +1,62 @@
 //! The lines of a task's journal in words, for `why`. Says what was written down, nothing else.
 
-use homing_core::fact::Fact;
+use homing_core::fact::{Fact, HostError};
+use homing_core::payload::TextRef;
 use homing_core::record::TaskRecord;
 
 /// None for lines that tell a person nothing.
 pub fn words(record: &TaskRecord) -> Option<String> {
+    use TaskRecord as R;
     Some(match record {
-        TaskRecord::Accepted { brief, parent, .. } => {
+        R::Accepted { brief, parent, .. } => {
             format!("accepted for {parent}, to run on {}", brief.host)
         }
-        TaskRecord::DependencyMet { on } => format!("{on}, which it runs after, completed"),
-        TaskRecord::AttemptOpened {
-            attempt,
-            after: Some(error),
-            ..
-        } => {
-            format!("attempt {attempt}, after {}: {}", error.name, error.message)
-        }
-        TaskRecord::AttemptOpened {
-            attempt,
-            after: None,
-            ..
-        } => format!("attempt {attempt}"),
-        TaskRecord::GenerationOpened { generation, .. } => format!("generation {generation}"),
-        TaskRecord::TurnOpened { turn, kind, .. } => format!("turn {turn}, {kind}"),
-        TaskRecord::Moved {
-            to,
-            cause: Some(cause),
-            reason,
-            ..
-        } => format!("{to} ({cause}): {reason}"),
-        TaskRecord::Moved {
-            to,
-            cause: None,
-            reason,
-            ..
-        } => format!("{to}: {reason}"),
-        TaskRecord::StopTurned { stop } => {
-            format!("the stop leads to {} now: {}", stop.target, stop.reason)
-        }
-        TaskRecord::Seen { fact, .. } => format!("seen: {}", fact_words(fact)),
-        TaskRecord::Stale { fence, fact } => {
-            let (attempt, turn) = (fence.attempt, fence.turn);
-            format!(
-                "too late, without effect: {} (attempt {attempt}, turn {turn})",
-                fact_words(fact)
-            )
-        }
-        TaskRecord::Late { text } => format!("an answer after the end, kept: {} bytes", text.bytes),
-        TaskRecord::Result { text, error } => match (text, error) {
-            (Some(text), None) => format!("result: {} bytes", text.bytes),
-            (Some(text), Some(error)) => format!(
-                "result: {} bytes, and {}: {}",
-                text.bytes, error.name, error.message
-            ),
-            (None, Some(error)) => format!("no result: {}: {}", error.name, error.message),
-            (None, None) => "no result".to_owned(),
+        R::DependencyMet { on } => format!("{on}, which it runs after, completed"),
+        R::AttemptOpened { attempt, after, .. } => match after {
+            Some(error) => format!("attempt {attempt}, after {}: {}", error.name, error.message),
+            None => format!("attempt {attempt}"),
         },
-        TaskRecord::AskOpened { ask, seen } => format!("{ask}: it asks: {}", seen.text),
-        TaskRecord::AskMoved {
-            ask,
-            to,
-            by: Some(by),
-            ..
-        } => format!("{ask}: {to}, by {by}"),
-        TaskRecord::AskMoved {
-            ask, to, by: None, ..
-        } => format!("{ask}: {to}"),
-        TaskRecord::SendTaken { n, text } => {
-            format!("words number {n} for it: {} bytes", text.bytes)
-        }
-        TaskRecord::NoticeMoved {
-            to,
-            code: Some(code),
-            ..
-        } => format!("its notice is {to} [{code}]"),
-        TaskRecord::NoticeMoved { to, code: None, .. } => format!("its notice is {to}"),
-        TaskRecord::NoticeRouted { to, .. } => format!("its notice goes to {to} instead"),
-        TaskRecord::ParentMoved { to, .. } => format!("its parent is {to} from now on"),
-        TaskRecord::OrphanSeen { attempt, session } => {
+        R::GenerationOpened { generation, .. } => format!("generation {generation}"),
+        R::TurnOpened { turn, kind, .. } => format!("turn {turn}, {kind}"),
+        R::Moved { to, cause, reason, .. } => match cause {
+            Some(cause) => format!("{to} ({cause}): {reason}"),
+            None => format!("{to}: {reason}"),
+        },
+        R::StopTurned { stop } => format!("the stop leads to {} now: {}", stop.target, stop.reason),
+        R::Seen { fact, .. } => format!("seen: {}", fact_words(fact)),
+        R::Stale { fact, .. } => format!("too late, without effect: {}", fact_words(fact)),
+        R::Late { text } => format!("an answer after the end, kept: {} bytes", text.bytes),
+        R::Result { text, error } => result_words(*text, error.as_deref()),
+        R::AskOpened { ask, seen } => format!("{ask}: it asks: {}", seen.text),
+        R::AskMoved { ask, to, .. } => format!("{ask}: {to}"),
+        R::SendTaken { n, text } => format!("words number {n} for it: {} bytes", text.bytes),
+        R::NoticeMoved { to, code, .. } => match code {
+            Some(code) => format!("its notice is {to} [{code}]"),
+            None => format!("its notice is {to}"),
+        },
+        R::NoticeRouted { to, .. } => format!("its notice goes to {to} instead"),
+        R::ParentMoved { to, .. } => format!("its parent is {to} from now on"),
+        R::OrphanSeen { attempt, session } => {
             format!("{session} of attempt {attempt} is still to be ended")
         }
-        TaskRecord::OrphanGone {
-            attempt,
-            confirmed: true,
-        } => format!("what was left of attempt {attempt} is ended"),
-        TaskRecord::OrphanGone {
-            attempt,
-            confirmed: false,
-        } => format!("what was left of attempt {attempt} may still run"),
-        TaskRecord::AskDone { .. }
-        | TaskRecord::Reserved { .. }
-        | TaskRecord::Refunded { .. }
-        | TaskRecord::Charged { .. }
-        | TaskRecord::TelemetryTaken { .. } => return None,
+        R::OrphanGone { attempt, confirmed } => {
+            let how = if *confirmed { "is ended" } else { "may still run" };
+            format!("what was left of attempt {attempt} {how}")
+        }
+        R::AskDone { .. }
+        | R::Reserved { .. }
+        | R::Refunded { .. }
+        | R::Charged { .. }
+        | R::TelemetryTaken { .. } => return None,
     })
+}
+
+fn result_words(text: Option<TextRef>, error: Option<&HostError>) -> String {
+    let kept = text.map_or("no result".to_owned(), |text| format!("result: {} bytes", text.bytes));
+    match error {
+        Some(error) => format!("{kept}; {}: {}", error.name, error.message),
+        None => kept,
+    }
 }
 
 fn fact_words(fact: &Fact) -> String {

@@ -64,18 +64,13 @@ impl Expected {
                     "see that its disk has space and can be written to"
                 }
             },
-            Self::Refused(Refused::Because {
-                code: Code::NotFound,
-                ..
-            }) => "homing ls --all",
-            Self::Refused(Refused::Because {
-                code: Code::KeyReused,
-                ..
-            }) => "use another --key, or give the same command, directory and options again",
-            Self::Refused(Refused::Because {
-                code: Code::Unavailable | Code::Unsure,
-                ..
-            }) => "the same again; with a --key it is the same task",
+            Self::Refused(Refused::Because { code: Code::NotFound, .. }) => "homing ls --all",
+            Self::Refused(Refused::Because { code: Code::KeyReused, .. }) => {
+                "use another --key, or give the same command, directory and options again"
+            }
+            Self::Refused(Refused::Because { code: Code::Unavailable | Code::Unsure, .. }) => {
+                "the same again; with a --key it is the same task"
+            }
             Self::Refused(_) | Self::Output(_) | Self::Closed => return None,
         };
         Some(hint.to_owned())

@@ -44,19 +44,13 @@ impl Home {
 
     /// Makes the directory, for its owner alone, and takes hold of the store in it.
     pub fn hold(&self) -> Result<SqliteStore, Expected> {
-        let made = DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.dir);
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.dir);
         made.map_err(|why| unusable(&self.dir, &why))?;
         SqliteStore::open(self.ledger()).map_err(|error| match error {
-            StoreError::Held { .. } => Expected::Held {
-                path: self.dir.display().to_string(),
-            },
-            StoreError::Unavailable { what } => Expected::Home {
-                path: self.dir.display().to_string(),
-                why: what,
-            },
+            StoreError::Held { .. } => Expected::Held { path: self.dir.display().to_string() },
+            StoreError::Unavailable { what } => {
+                Expected::Home { path: self.dir.display().to_string(), why: what }
+            }
             other @ (StoreError::Damaged { .. }
             | StoreError::Newer { .. }
             | StoreError::Foreign { .. }
@@ -76,25 +70,16 @@ impl Home {
 
 /// The XDG rule: only an absolute path counts.
 fn state_dir() -> Result<PathBuf, Expected> {
-    let absolute = |name: &str| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|dir| dir.is_absolute())
-    };
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
     let below_home = || absolute("HOME").map(|home| home.join(".local/state"));
-    absolute("XDG_STATE_HOME")
-        .or_else(below_home)
-        .ok_or_else(|| Expected::Usage {
-            what:
-                "no home: neither HOMING_HOME nor XDG_STATE_HOME nor HOME says where tasks are kept"
-                    .to_owned(),
-            hint: "--home DIR",
-        })
+    absolute("XDG_STATE_HOME").or_else(below_home).ok_or_else(|| Expected::Usage {
+        what: "no home: neither HOMING_HOME nor XDG_STATE_HOME nor HOME says where tasks are kept"
+            .to_owned(),
+        hint: "--home DIR",
+    })
 }
 
 fn unusable(dir: &Path, why: &io::Error) -> Expected {
-    Expected::Home {
-        path: dir.display().to_string(),
-        why: why.to_string(),
-    }
+    Expected::Home { path: dir.display().to_string(), why: why.to_string() }
 }

@@ -30,10 +30,7 @@ impl Ledger {
             return Ok(None);
         }
         let store = home.hold()?;
-        Ok(Some(Self {
-            reader: store.reader()?,
-            _store: store,
-        }))
+        Ok(Some(Self { reader: store.reader()?, _store: store }))
     }
 
     pub fn reader(&self) -> &dyn Reader {
@@ -42,10 +39,7 @@ impl Ledger {
 
     /// Newest first.
     pub fn tasks(&self, living: Option<bool>, limit: usize) -> Result<Vec<Task>, Expected> {
-        let mut query = TaskQuery {
-            living,
-            ..TaskQuery::default()
-        };
+        let mut query = TaskQuery { living, ..TaskQuery::default() };
         let mut tasks = Vec::new();
         while tasks.len() < limit {
             query.limit = PAGE.min(limit - tasks.len());
@@ -85,39 +79,22 @@ impl Ledger {
     pub fn view(&self, task: &Task, result: Option<&[u8]>) -> Result<TaskView, Expected> {
         let debrief = task.notices.last().and_then(|notice| notice.debrief);
         let debrief: Option<Debrief> = match debrief {
-            Some(key) => self
-                .reader
-                .outbox(&key.to_string())?
-                .as_ref()
-                .map(codec::debrief)
-                .transpose()?,
+            Some(key) => {
+                self.reader.outbox(&key.to_string())?.as_ref().map(codec::debrief).transpose()?
+            }
             None => None,
         };
         let children = self.children(task)?;
-        let last = self
-            .reader
-            .task_journal(task.id, task.seq.saturating_sub(1), 1)?;
+        let last = self.reader.task_journal(task.id, task.seq.saturating_sub(1), 1)?;
         let as_of = last.first().map_or(task.created.wall, |row| row.wall);
-        let beside = Beside {
-            result,
-            debrief: debrief.as_ref(),
-            children: &children,
-            as_of,
-        };
+        let beside = Beside { result, debrief: debrief.as_ref(), children: &children, as_of };
         Ok(TaskView::of(task, &beside))
     }
 
     fn children(&self, task: &Task) -> Result<Vec<TaskId>, Expected> {
-        let query = TaskQuery {
-            root: Some(task.root),
-            limit: PAGE,
-            ..TaskQuery::default()
-        };
+        let query = TaskQuery { root: Some(task.root), limit: PAGE, ..TaskQuery::default() };
         let rows = self.reader.tasks(&query)?;
-        let kin = rows
-            .iter()
-            .map(codec::task)
-            .collect::<Result<Vec<_>, StoreError>>()?;
+        let kin = rows.iter().map(codec::task).collect::<Result<Vec<_>, StoreError>>()?;
         Ok(kin
             .iter()
             .filter(|other| other.launched_by == Some(task.id))
@@ -129,16 +106,9 @@ impl Ledger {
 /// The task that somebody means, in the home's store.
 pub fn find(home: &Home, text: &str) -> Result<(Ledger, Task), Expected> {
     let Some(ledger) = Ledger::open(home)? else {
-        let why = format!(
-            "no task {text:?}: nothing was ever kept in {}",
-            home.dir().display()
-        );
+        let why = format!("no task {text:?}: nothing was ever kept in {}", home.dir().display());
         let code = homing_core::words::Code::NotFound;
-        return Err(homing_runtime::Refused::Because {
-            code,
-            why: why.into(),
-        }
-        .into());
+        return Err(homing_runtime::Refused::Because { code, why: why.into() }.into());
     };
     let id = find::task(ledger.reader(), text, &HOSTS.map(str::to_owned))?;
     match ledger.reader.task(id)? {

@@ -31,13 +31,7 @@ the other verbs read that home when no run holds it.";
 #[command(name = "homing", version, after_help = AFTER, max_term_width = 100)]
 struct Cli {
     /// Where tasks are kept [default: homing in the XDG state directory]
-    #[arg(
-        long,
-        global = true,
-        env = "HOMING_HOME",
-        value_name = "DIR",
-        hide_env_values = true
-    )]
+    #[arg(long, global = true, env = "HOMING_HOME", value_name = "DIR", hide_env_values = true)]
     home: Option<PathBuf>,
 
     #[command(subcommand)]
@@ -84,9 +78,7 @@ fn say(error: &anyhow::Error) -> ExitCode {
                 out::warn(&format!("  try: {hint}"));
             }
         }
-        None => out::warn(&format!(
-            "homing: this is a defect, please report it: {error:#}"
-        )),
+        None => out::warn(&format!("homing: this is a defect, please report it: {error:#}")),
     }
     ExitCode::from(error.downcast_ref::<Expected>().map_or(1, Expected::code))
 }

@@ -53,10 +53,7 @@ mod tests {
 
     #[test]
     fn a_terminal_is_never_given_others_commands() {
-        assert_eq!(
-            plain("a\u{1b}[2Jb\nc\u{202e}d", 80),
-            "a\\u{1b}[2Jb\\nc\\u{202e}d"
-        );
+        assert_eq!(plain("a\u{1b}[2Jb\nc\u{202e}d", 80), "a\\u{1b}[2Jb\\nc\\u{202e}d");
         assert_eq!(plain("grüße", 3), "grü…");
     }
 }

@@ -2,13 +2,8 @@
 
 use std::time::Duration;
 
-const UNITS: [(&str, u64); 5] = [
-    ("ms", 1),
-    ("s", 1_000),
-    ("m", 60_000),
-    ("h", 3_600_000),
-    ("d", 86_400_000),
-];
+const UNITS: [(&str, u64); 5] =
+    [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 /// `300ms`, `30s`, `5m`, `2h`, `1d`.
 pub fn parse(text: &str) -> Result<Duration, String> {
@@ -25,11 +20,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
         };
         return Err(format!("{what}: write 300ms, 30s, 5m, 2h or 1d"));
     };
-    match number
-        .parse::<u64>()
-        .ok()
-        .and_then(|number| number.checked_mul(*ms))
-    {
+    match number.parse::<u64>().ok().and_then(|number| number.checked_mul(*ms)) {
         Some(0) => Err("it is no time at all".to_owned()),
         Some(ms) => Ok(Duration::from_millis(ms)),
         None => Err("it is longer than can be counted".to_owned()),

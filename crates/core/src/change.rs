@@ -27,7 +27,11 @@ pub enum Note {
     ReadersWent(TaskId),
     WaitCame(u64, Wait),
     WaitWent(u64),
-    Lent { task: TaskId, lent: bool, retaking: bool },
+    Lent {
+        task: TaskId,
+        lent: bool,
+        retaking: bool,
+    },
     ParentTurn(ParentRef, ParentTurn),
     /// The parent could not be asked; not before this tick again.
     ParentLook(ParentRef, u64),

@@ -65,9 +65,7 @@ impl<'a> Entry<'a> {
             state: task.state,
             cause: task.cause,
             flagged: task.flagged,
-            duration_ms: task
-                .started
-                .map(|began| ended.tick.saturating_sub(began.tick)),
+            duration_ms: task.started.map(|began| ended.tick.saturating_sub(began.tick)),
             attempts: task.tries,
             host: Arc::clone(&task.brief.host),
             session: task.session.clone(),
@@ -91,12 +89,7 @@ pub struct Running {
 impl Running {
     pub fn of(task: &Task) -> Self {
         let since = task.started.unwrap_or(task.created).wall;
-        Self {
-            task: task.id,
-            name: task.brief.name.clone(),
-            state: task.state,
-            since,
-        }
+        Self { task: task.id, name: task.brief.name.clone(), state: task.state, since }
     }
 }
 
@@ -138,9 +131,7 @@ pub fn compose(facts: &DebriefFacts<'_>, limits: &Limits) -> Payload {
     let fence = fence(facts.nonce);
     let head = head(facts, &fence);
     let foot = foot(facts, &fence);
-    let room = limits
-        .debrief_max
-        .saturating_sub(head.len() + foot.len() + COUNT_BYTES);
+    let room = limits.debrief_max.saturating_sub(head.len() + foot.len() + COUNT_BYTES);
     let forms: Vec<[String; 4]> = facts
         .entries
         .iter()
@@ -154,10 +145,7 @@ pub fn compose(facts: &DebriefFacts<'_>, limits: &Limits) -> Payload {
     }
     let unnamed = chosen.iter().filter(|level| **level == 0).count();
     if unnamed > 0 {
-        text.push_str(&format!(
-            "\nand {unnamed} more that ended: homing owned {}\n",
-            facts.parent
-        ));
+        text.push_str(&format!("\nand {unnamed} more that ended: homing owned {}\n", facts.parent));
     }
     text.push_str(&foot);
     Payload::new(text.into_bytes())
@@ -181,10 +169,7 @@ fn choose(forms: &[[String; 4]], room: usize) -> Vec<usize> {
 
 /// Stands in the lines around data. Derived from the nonce, so that nobody knows it beforehand.
 fn fence(nonce: &str) -> String {
-    format!("{:?}", Digest::of(format!("fence|{nonce}").as_bytes()))
-        .chars()
-        .take(8)
-        .collect()
+    format!("{:?}", Digest::of(format!("fence|{nonce}").as_bytes())).chars().take(8).collect()
 }
 
 fn fenced(fence: &str, marked: &str) -> String {
@@ -226,24 +211,16 @@ fn forms(n: usize, entry: &Entry<'_>, fence: &str, limits: &Limits) -> [String; 
 }
 
 fn told(n: usize, entry: &Entry<'_>, fence: &str) -> String {
-    let name = entry.name.as_deref().map_or_else(String::new, |name| {
-        format!(" \"{}\"", line(name, NAME_CHARS))
-    });
+    let name = entry
+        .name
+        .as_deref()
+        .map_or_else(String::new, |name| format!(" \"{}\"", line(name, NAME_CHARS)));
     let cause = entry.cause.map_or("", Cause::word);
-    let flagged = if entry.flagged {
-        ", flagged: look at it"
-    } else {
-        ""
-    };
-    let lasted = entry.duration_ms.map_or_else(
-        || "never started".to_owned(),
-        |ms| format!("took {}", lasting(ms)),
-    );
-    let attempts = if entry.attempts == 1 {
-        "attempt"
-    } else {
-        "attempts"
-    };
+    let flagged = if entry.flagged { ", flagged: look at it" } else { "" };
+    let lasted = entry
+        .duration_ms
+        .map_or_else(|| "never started".to_owned(), |ms| format!("took {}", lasting(ms)));
+    let attempts = if entry.attempts == 1 { "attempt" } else { "attempts" };
     let session = match &entry.session {
         Some(session) => line(session, SESSION_CHARS),
         None => "none".to_owned(),
@@ -257,18 +234,13 @@ fn told(n: usize, entry: &Entry<'_>, fence: &str) -> String {
         line(&entry.host, SESSION_CHARS),
     );
     if let Some(error) = &entry.error {
-        let status = error
-            .status
-            .map_or_else(String::new, |status| format!(", status {status}"));
+        let status = error.status.map_or_else(String::new, |status| format!(", status {status}"));
         out.push_str(&format!(
             "   error: {} ({}{status})\n",
             line(&error.name, NAME_CHARS),
             error.class
         ));
-        out.push_str(&fenced(
-            fence,
-            &marked_beginning(&error.message, ERROR_BYTES),
-        ));
+        out.push_str(&fenced(fence, &marked_beginning(&error.message, ERROR_BYTES)));
     }
     out
 }
@@ -278,14 +250,8 @@ fn reference(entry: &Entry<'_>) -> String {
     let Some(stored) = entry.stored else {
         return format!("   no result; more: homing show {id}\n");
     };
-    let what = if entry.state == State::Completed {
-        "result"
-    } else {
-        "partial output"
-    };
-    let cut = stored
-        .full_bytes
-        .map_or_else(String::new, |full| format!(" kept of {full}"));
+    let what = if entry.state == State::Completed { "result" } else { "partial output" };
+    let cut = stored.full_bytes.map_or_else(String::new, |full| format!(" kept of {full}"));
     format!(
         "   {what}: {} bytes{cut}; read it: homing output {id}, or background_output\n",
         stored.bytes
@@ -298,10 +264,7 @@ fn foot(facts: &DebriefFacts<'_>, fence: &str) -> String {
     open_asks(facts, fence, &mut out);
     out.push('\n');
     out.push_str(&where_to(facts));
-    out.push_str(&format!(
-        "Written by homing at {}; not spoken by a person.\n",
-        iso(facts.at)
-    ));
+    out.push_str(&format!("Written by homing at {}; not spoken by a person.\n", iso(facts.at)));
     out
 }
 
@@ -311,22 +274,13 @@ fn still_running(facts: &DebriefFacts<'_>, out: &mut String) {
     }
     out.push_str("\nStill out:\n");
     for one in facts.running.iter().take(RUNNING_NAMED) {
-        let name = one.name.as_deref().map_or_else(String::new, |name| {
-            format!(" \"{}\"", line(name, NAME_CHARS))
-        });
-        out.push_str(&format!(
-            "- {}{name}: {} since {}\n",
-            one.task,
-            one.state,
-            iso(one.since)
-        ));
+        let name = one
+            .name
+            .as_deref()
+            .map_or_else(String::new, |name| format!(" \"{}\"", line(name, NAME_CHARS)));
+        out.push_str(&format!("- {}{name}: {} since {}\n", one.task, one.state, iso(one.since)));
     }
-    if let Some(more) = facts
-        .running
-        .len()
-        .checked_sub(RUNNING_NAMED)
-        .filter(|more| *more > 0)
-    {
+    if let Some(more) = facts.running.len().checked_sub(RUNNING_NAMED).filter(|more| *more > 0) {
         out.push_str(&format!("- and {more} more\n"));
     }
 }
@@ -340,12 +294,7 @@ fn open_asks(facts: &DebriefFacts<'_>, fence: &str, out: &mut String) {
         out.push_str(&format!("- {} of {}, {}\n", ask.ask, ask.task, ask.kind));
         out.push_str(&fenced(fence, &marked_beginning(&ask.text, ASK_BYTES)));
     }
-    if let Some(more) = facts
-        .asks
-        .len()
-        .checked_sub(ASKS_NAMED)
-        .filter(|more| *more > 0)
-    {
+    if let Some(more) = facts.asks.len().checked_sub(ASKS_NAMED).filter(|more| *more > 0) {
         out.push_str(&format!("- and {more} more\n"));
     }
 }

@@ -36,7 +36,8 @@ pub struct Decision {
 impl Decision {
     /// The number of the next line, when the journal ends at `head`.
     pub(crate) fn next_line(&self, head: u64) -> u64 {
-        let lines = self.changes.iter().filter(|change| matches!(change, Change::Record(_))).count();
+        let lines =
+            self.changes.iter().filter(|change| matches!(change, Change::Record(_))).count();
         head + lines as u64 + 1
     }
 

@@ -8,8 +8,8 @@ use crate::ids::{AskId, DebriefId, PostId, TaskId};
 use crate::outbox::{Debrief, Post};
 use crate::refs::{Origin, ParentRef};
 use crate::task::{Answer, AskState, BatchId, Task};
-use crate::world::{Ready, World};
 use crate::words::{DeliveryState, Phase, State};
+use crate::world::{Ready, World};
 
 /// The stable name of an effect: one in flight per name, across rebuilds.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,27 +32,88 @@ pub enum EffectKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Make a session that carries the task's marker; look for the marker first.
-    Open { task: TaskId, attempt: u32, turn: u32, host: Arc<str>, model: u8 },
+    Open {
+        task: TaskId,
+        attempt: u32,
+        turn: u32,
+        host: Arc<str>,
+        model: u8,
+    },
     /// Send the prompt of a turn, under a host id that derives from task, attempt and turn.
-    Prompt { task: TaskId, attempt: u32, turn: u32, host: Arc<str>, session: Arc<str> },
+    Prompt {
+        task: TaskId,
+        attempt: u32,
+        turn: u32,
+        host: Arc<str>,
+        session: Arc<str>,
+    },
     /// Report what happens in the session until it is no longer wanted.
-    Watch { task: TaskId, attempt: u32, host: Arc<str>, session: Arc<str> },
-    Unwatch { task: TaskId, attempt: u32, host: Arc<str> },
+    Watch {
+        task: TaskId,
+        attempt: u32,
+        host: Arc<str>,
+        session: Arc<str>,
+    },
+    Unwatch {
+        task: TaskId,
+        attempt: u32,
+        host: Arc<str>,
+    },
     /// Read the host's records of the session now.
-    Look { task: TaskId, attempt: u32, turn: u32, host: Arc<str>, session: Option<Arc<str>> },
+    Look {
+        task: TaskId,
+        attempt: u32,
+        turn: u32,
+        host: Arc<str>,
+        session: Option<Arc<str>>,
+    },
     /// End everything of an attempt. Without a session: find it by its marker first.
-    Abort { task: TaskId, attempt: u32, host: Arc<str>, session: Option<Arc<str>> },
-    Answer { ask: AskId, task: TaskId, attempt: u32, host: Arc<str>, session: Option<Arc<str>>, key: Arc<str>, answer: Answer },
+    Abort {
+        task: TaskId,
+        attempt: u32,
+        host: Arc<str>,
+        session: Option<Arc<str>>,
+    },
+    Answer {
+        ask: AskId,
+        task: TaskId,
+        attempt: u32,
+        host: Arc<str>,
+        session: Option<Arc<str>>,
+        key: Arc<str>,
+        answer: Answer,
+    },
     /// Put the text of the next debrief together from the store.
-    Compose { parent: ParentRef, id: DebriefId, batch: (BatchId, Option<Origin>), notices: Vec<(TaskId, u32)>, running: Vec<TaskId> },
-    LookParent { parent: ParentRef },
+    Compose {
+        parent: ParentRef,
+        id: DebriefId,
+        batch: (BatchId, Option<Origin>),
+        notices: Vec<(TaskId, u32)>,
+        running: Vec<TaskId>,
+    },
+    LookParent {
+        parent: ParentRef,
+    },
     /// Bring a sealed debrief to its parent; after the first try, ask first whether it has the key.
-    Deliver { debrief: DebriefId, parent: ParentRef, tries: u32 },
-    Post { post: PostId, origin: Origin, tries: u32 },
+    Deliver {
+        debrief: DebriefId,
+        parent: ParentRef,
+        tries: u32,
+    },
+    Post {
+        post: PostId,
+        origin: Origin,
+        tries: u32,
+    },
     /// Give a generation's completion record to telemetry.
-    Emit { task: TaskId, generation: u32 },
+    Emit {
+        task: TaskId,
+        generation: u32,
+    },
     /// Read a task that is not in memory.
-    Load { task: TaskId },
+    Load {
+        task: TaskId,
+    },
 }
 
 impl Effect {
@@ -82,11 +143,23 @@ pub fn task_wants(task: &Task, out: &mut Vec<Effect>) {
     let (id, attempt) = (task.id, task.attempt);
     match (&task.session, task.state) {
         (None, State::Starting) => {
-            out.push(Effect::Open { task: id, attempt, turn: task.turn.n, host: host(), model: task.model });
+            out.push(Effect::Open {
+                task: id,
+                attempt,
+                turn: task.turn.n,
+                host: host(),
+                model: task.model,
+            });
         }
         (Some(session), State::Starting | State::Running) if task.turn.phase == Phase::Unsent => {
             let session = Arc::clone(session);
-            out.push(Effect::Prompt { task: id, attempt, turn: task.turn.n, host: host(), session });
+            out.push(Effect::Prompt {
+                task: id,
+                attempt,
+                turn: task.turn.n,
+                host: host(),
+                session,
+            });
         }
         (None | Some(_), _) => {}
     }
@@ -143,7 +216,8 @@ pub fn debrief_wants(debrief: &Debrief, world: &World, out: &mut Vec<Effect>) {
 pub fn post_wants(post: &Post, world: &World, out: &mut Vec<Effect>) {
     let room = (Arc::clone(&post.origin.room), Arc::clone(&post.origin.address));
     let first = world.rooms.get(&room).and_then(|queue| queue.first_key_value()).map(|(_, id)| *id);
-    let wanted = matches!(post.state, DeliveryState::Sealed | DeliveryState::Sent) && post.next == 0;
+    let wanted =
+        matches!(post.state, DeliveryState::Sealed | DeliveryState::Sent) && post.next == 0;
     if wanted && first == Some(post.id) {
         out.push(Effect::Post { post: post.id, origin: post.origin.clone(), tries: post.tries });
     }
@@ -159,7 +233,9 @@ pub fn parent_wants(who: &ParentRef, world: &World, now: u64, out: &mut Vec<Effe
     }
     let due = match parent.flight.and_then(|id| world.debrief(id)) {
         // One that was seen and not answered waits for the parent's turn to end: that is to be known.
-        Some(debrief) if !debrief.is_to_be_sent() && debrief.state != DeliveryState::Accepted => return,
+        Some(debrief) if !debrief.is_to_be_sent() && debrief.state != DeliveryState::Accepted => {
+            return;
+        }
         Some(_) => None,
         None => match parent.due(now, world.limits.batch_ms) {
             Some(due) => Some(due),
@@ -167,7 +243,9 @@ pub fn parent_wants(who: &ParentRef, world: &World, now: u64, out: &mut Vec<Effe
         },
     };
     match (world.ready(who), due) {
-        (Ready::Ask, _) if parent.look_next == 0 => out.push(Effect::LookParent { parent: who.clone() }),
+        (Ready::Ask, _) if parent.look_next == 0 => {
+            out.push(Effect::LookParent { parent: who.clone() })
+        }
         (Ready::No | Ready::Ask, _) | (Ready::Yes, None) => {}
         (Ready::Yes, Some((batch, notices))) => {
             let running = parent.living.iter().copied().take(RUNNING_NAMED).collect();
@@ -184,7 +262,8 @@ const RUNNING_NAMED: usize = 20;
 fn debrief_id(who: &ParentRef, notices: &[(TaskId, u32)], world: &World) -> DebriefId {
     let mut text = who.to_string();
     for (task, generation) in notices {
-        let seals = world.task(*task).and_then(|t| t.notice(*generation)).map_or(0, |notice| notice.seals);
+        let seals =
+            world.task(*task).and_then(|t| t.notice(*generation)).map_or(0, |notice| notice.seals);
         text.push_str(&format!("|{task}.{generation}.{seals}"));
     }
     let digest = crate::payload::Digest::of(text.as_bytes()).0;

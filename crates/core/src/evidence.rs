@@ -114,12 +114,19 @@ impl Evidence {
             }
             Fact::Todos { open } => self.todos = *open,
             Fact::Ended { end } => self.ended(end, tick),
-            Fact::Exited { exit, text } => self.exited(*exit, text.as_ref().map(|text| text.text), tick),
+            Fact::Exited { exit, text } => {
+                self.exited(*exit, text.as_ref().map(|text| text.text), tick)
+            }
             Fact::Looked { picture } => self.looked(picture, tick),
-            Fact::LookFailed { .. } if active(Bug::FailedLookIsEnd) => self.end = Some(EndSeen::guessed(tick)),
+            Fact::LookFailed { .. } if active(Bug::FailedLookIsEnd) => {
+                self.end = Some(EndSeen::guessed(tick))
+            }
             Fact::EndHint if active(Bug::HintIsEnd) => self.end = Some(EndSeen::guessed(tick)),
             Fact::ErrorHint { error } if active(Bug::HintIsFailure) => {
-                self.end = Some(EndSeen { error: Some(Box::new(error.clone())), ..EndSeen::guessed(tick) });
+                self.end = Some(EndSeen {
+                    error: Some(Box::new(error.clone())),
+                    ..EndSeen::guessed(tick)
+                });
             }
             Fact::LookFailed { .. } => self.doubt = Doubt::LookFailed,
             Fact::OddWord { .. } => self.doubt = Doubt::OddWord,
@@ -184,15 +191,23 @@ impl Evidence {
         self.doubt = Doubt::None;
         let error = match exit {
             Exit { code: Some(0), signal: None } => None,
-            Exit { code: Some(75), .. } => {
-                Some(HostError::new(ErrorClass::TryNext, "exit_75", "the process asked to be tried again"))
-            }
-            Exit { code: Some(code), .. } => {
-                Some(HostError::new(ErrorClass::Other, "exit", &format!("the process ended with exit code {code}")))
-            }
+            Exit { code: Some(75), .. } => Some(HostError::new(
+                ErrorClass::TryNext,
+                "exit_75",
+                "the process asked to be tried again",
+            )),
+            Exit { code: Some(code), .. } => Some(HostError::new(
+                ErrorClass::Other,
+                "exit",
+                &format!("the process ended with exit code {code}"),
+            )),
             Exit { code: None, signal } => {
                 let which = signal.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
-                Some(HostError::new(ErrorClass::Other, "signal", &format!("the process was ended by signal {which}")))
+                Some(HostError::new(
+                    ErrorClass::Other,
+                    "signal",
+                    &format!("the process was ended by signal {which}"),
+                ))
             }
         };
         self.end = Some(EndSeen {
@@ -210,7 +225,9 @@ impl Evidence {
         self.busy = picture.busy;
         match picture.session {
             Presence::Present => self.missing = None,
-            Presence::Missing => self.missing = Some((self.missing.map_or(tick, |(first, _)| first), tick)),
+            Presence::Missing => {
+                self.missing = Some((self.missing.map_or(tick, |(first, _)| first), tick))
+            }
             Presence::Unsure => {}
         }
         if let Some(todos) = picture.todos {

@@ -164,46 +164,89 @@ pub struct Picture {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
 pub enum Fact {
-    SessionMade { session: Arc<str> },
-    StartFailed { error: HostError },
+    SessionMade {
+        session: Arc<str>,
+    },
+    StartFailed {
+        error: HostError,
+    },
     /// Whether the session was made is not known; it is looked for by its marker.
-    StartUnsure { why: Arc<str> },
+    StartUnsure {
+        why: Arc<str>,
+    },
     PromptTaken,
-    PromptRefused { error: HostError },
+    PromptRefused {
+        error: HostError,
+    },
     /// The reply to the prompt was cut off.
-    PromptUnsure { why: Arc<str> },
+    PromptUnsure {
+        why: Arc<str>,
+    },
     /// Something moved: text, reasoning, a step.
     Active,
-    ToolBegan { call: Call },
-    ToolEnded { id: u64 },
+    ToolBegan {
+        call: Call,
+    },
+    ToolEnded {
+        id: u64,
+    },
     /// Totals of this attempt so far.
-    Spent { total: Spend },
-    AskOpened { ask: AskSeen },
-    AskClosed { key: Arc<str> },
-    Todos { open: u32 },
+    Spent {
+        total: Spend,
+    },
+    AskOpened {
+        ask: AskSeen,
+    },
+    AskClosed {
+        key: Arc<str>,
+    },
+    Todos {
+        open: u32,
+    },
     /// The host's record of the end, read after it.
-    Ended { end: End },
+    Ended {
+        end: End,
+    },
     /// An idle or end word without the record: a reason to look.
     EndHint,
     /// An error that may not be the end: a reason to look.
-    ErrorHint { error: HostError },
+    ErrorHint {
+        error: HostError,
+    },
     /// The host itself waits for the provider, until a time.
-    ProviderWait { error: HostError },
+    ProviderWait {
+        error: HostError,
+    },
     /// A status word never seen before.
-    OddWord { word: Arc<str> },
+    OddWord {
+        word: Arc<str>,
+    },
     Busy,
     /// The context was compacted; the turn goes on.
     Compacted,
-    Exited { exit: Exit, text: Option<Payload> },
-    Looked { picture: Picture },
-    LookFailed { why: Arc<str> },
+    Exited {
+        exit: Exit,
+        text: Option<Payload>,
+    },
+    Looked {
+        picture: Picture,
+    },
+    LookFailed {
+        why: Arc<str>,
+    },
     /// The turn was cut off and will not go on: the program that ran it is gone.
-    Interrupted { why: Arc<str> },
+    Interrupted {
+        why: Arc<str>,
+    },
     SessionDeleted,
-    HostGone { why: Arc<str> },
+    HostGone {
+        why: Arc<str>,
+    },
     /// The abort is confirmed: nothing of this attempt runs.
     Stopped,
-    StopRefused { why: Arc<str> },
+    StopRefused {
+        why: Arc<str>,
+    },
 }
 
 impl Fact {

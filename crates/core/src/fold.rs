@@ -10,7 +10,7 @@ use crate::ids::TaskId;
 use crate::record::TaskRecord;
 use crate::refs::ParentRef;
 use crate::spec::Spend;
-use crate::task::{Ask, AskState, BatchId, Breaker, Live, Notice, Orphan, Past, Task, Turn};
+use crate::task::{Ask, AskState, BatchId, Breaker, Notice, Orphan, Past, Task, Turn};
 use crate::time::Stamp;
 use crate::words::{Cause, Code, DeliveryState, Notify, Phase, State, TurnKind};
 
@@ -24,66 +24,26 @@ pub struct Line {
 
 /// Begins a task from its first line; none if the line is another.
 pub fn begin(id: TaskId, record: &TaskRecord, line: Line) -> Option<Task> {
-    let TaskRecord::Accepted { brief, parent, launched_by, root, depth, batch, after, key, adopted } = record
-    else {
+    let TaskRecord::Accepted { brief, parent, key, root, batch, .. } = record else {
         return None;
     };
-    let foreign = adopted.is_some();
-    Some(Task {
-        id,
-        brief: Arc::clone(brief),
-        seq: 1,
-        state: if foreign { State::Running } else { State::Queued },
-        cause: None,
-        reason: None,
-        stop: None,
-        generation: 1,
-        attempt: 1,
-        tries: 1,
-        interruptions: 0,
-        model: 0,
-        key: Arc::clone(key),
-        session: adopted.clone(),
-        turn: if foreign {
-            Turn { n: 1, kind: TurnKind::Foreign, phase: Phase::Taken, at: line.stamp.tick, ..Turn::default() }
-        } else {
-            Turn::default()
-        },
-        evidence: Evidence::default(),
-        parent: parent.clone(),
-        launched_by: *launched_by,
-        root: *root,
-        depth: *depth,
-        batch: batch.clone(),
-        after: after.clone(),
-        arrival: line.seq,
-        until: None,
-        spent_before: Spend::default(),
-        spent: Spend::default(),
-        spent_below: Spend::default(),
-        reserved: Spend::default(),
-        breaker: Breaker::default(),
-        asks: Vec::new(),
-        sends: Vec::new(),
-        sends_made: 0,
-        notices: Vec::new(),
-        telemetry: Vec::new(),
-        past: Vec::new(),
-        orphans: Vec::new(),
-        unconfirmed: false,
-        result: None,
-        late: None,
-        error: None,
-        flagged: false,
-        adopted: foreign,
-        tool: None,
-        created: line.stamp,
-        started: foreign.then_some(line.stamp),
-        ended: None,
-        entered: line.stamp.tick,
-        active: line.stamp.tick,
-        live: Live::default(),
-    })
+    let mut task = Task::new(id, brief, parent, key, *root, batch, line.stamp);
+    let TaskRecord::Accepted { launched_by, depth, after, adopted, .. } = record else {
+        return None;
+    };
+    task.arrival = line.seq;
+    task.launched_by = *launched_by;
+    task.depth = *depth;
+    task.after = after.clone();
+    if let Some(session) = adopted {
+        task.adopted = true;
+        task.state = State::Running;
+        task.session = Some(Arc::clone(session));
+        task.started = Some(line.stamp);
+        let (kind, phase, at) = (TurnKind::Foreign, Phase::Taken, line.stamp.tick);
+        task.turn = Turn { n: 1, kind, phase, at, ..Turn::default() };
+    }
+    Some(task)
 }
 
 /// Takes the next line in. Numbers the line within its task.
@@ -98,10 +58,11 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             generation_opened(task, *generation, parent.as_ref());
         }
         TaskRecord::TurnOpened { turn, kind, debrief, send } => {
-            task.turn =
-                Turn { n: *turn, kind: *kind, phase: Phase::Unsent, debrief: *debrief, send: *send, at: tick };
+            let phase = Phase::Unsent;
+            let (n, kind, debrief, send) = (*turn, *kind, *debrief, *send);
+            task.turn = Turn { n, kind, phase, debrief, send, at: tick };
             task.evidence = Evidence::default();
-            task.sends.retain(|n| Some(*n) != *send);
+            task.sends.retain(|n| Some(*n) != send);
         }
         TaskRecord::Moved { .. } => moved(task, record, line),
         TaskRecord::StopTurned { stop } => task.stop = Some(stop.clone()),
@@ -111,15 +72,10 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             task.result = *text;
             task.error = error.clone();
         }
-        TaskRecord::AskOpened { ask, seen } => task.asks.push(Ask {
-            id: *ask,
-            attempt: task.attempt,
-            seen: seen.clone(),
-            state: AskState::Open,
-            at: tick,
-            answer: None,
-            by: None,
-        }),
+        TaskRecord::AskOpened { ask, seen } => {
+            let (id, attempt, seen, state) = (*ask, task.attempt, seen.clone(), AskState::Open);
+            task.asks.push(Ask { id, attempt, seen, state, at: tick, answer: None, by: None });
+        }
         TaskRecord::AskMoved { ask, to, answer, by } => {
             if let Some(known) = task.asks.iter_mut().find(|known| known.id == *ask) {
                 known.state = *to;
@@ -132,7 +88,9 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             task.sends.push(*n);
             task.sends_made = *n;
         }
-        TaskRecord::NoticeMoved { .. } | TaskRecord::NoticeRouted { .. } => notice(task, record, tick),
+        TaskRecord::NoticeMoved { .. } | TaskRecord::NoticeRouted { .. } => {
+            notice(task, record, tick)
+        }
         TaskRecord::ParentMoved { to, batch } => {
             task.parent = to.clone();
             task.batch = batch.clone();
@@ -143,9 +101,12 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             task.spent_below = task.spent_below.plus(*used);
         }
         TaskRecord::Charged { used, .. } => task.spent_below = task.spent_below.plus(*used),
-        TaskRecord::TelemetryTaken { generation } => task.telemetry.retain(|owed| owed != generation),
+        TaskRecord::TelemetryTaken { generation } => {
+            task.telemetry.retain(|owed| owed != generation)
+        }
         TaskRecord::OrphanSeen { attempt, session } => {
-            task.orphans.push(Orphan { attempt: *attempt, session: Arc::clone(session), since: tick });
+            let (attempt, session) = (*attempt, Arc::clone(session));
+            task.orphans.push(Orphan { attempt, session, since: tick });
         }
         TaskRecord::OrphanGone { attempt, confirmed } => {
             task.orphans.retain(|orphan| orphan.attempt != *attempt);
@@ -174,7 +135,9 @@ fn generation_opened(task: &mut Task, generation: u32, told: Option<&(ParentRef,
 }
 
 fn attempt_opened(task: &mut Task, record: &TaskRecord) {
-    let TaskRecord::AttemptOpened { attempt, model, key, keep_session, after, interrupted } = record else {
+    let TaskRecord::AttemptOpened { attempt, model, key, keep_session, after, interrupted } =
+        record
+    else {
         return;
     };
     if task.tries > 0 {
@@ -302,7 +265,10 @@ fn shown_phase(task: &Task, picture: &Picture) -> Phase {
         }
         (TurnRecord::Open, Phase::Unsent | Phase::Unsure) => Phase::Taken,
         (TurnRecord::Ended(_), _) if task.evidence.end.is_some() => Phase::Ended,
-        (TurnRecord::Absent | TurnRecord::Open | TurnRecord::Ended(_) | TurnRecord::Unreadable, phase) => phase,
+        (
+            TurnRecord::Absent | TurnRecord::Open | TurnRecord::Ended(_) | TurnRecord::Unreadable,
+            phase,
+        ) => phase,
     }
 }
 

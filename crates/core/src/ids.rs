@@ -132,7 +132,9 @@ mod tests {
 
     #[test]
     fn what_is_not_an_id_is_refused_by_name() {
-        for text in ["", "bg_", "bg_short", "db_000000000000", "bg_00000000000u", "bg_0000000000000"] {
+        for text in
+            ["", "bg_", "bg_short", "db_000000000000", "bg_00000000000u", "bg_0000000000000"]
+        {
             let why = text.parse::<TaskId>().unwrap_err().to_string();
             assert!(why.contains("a task id"), "{why}");
         }

@@ -19,18 +19,27 @@ pub type Request = u64;
 pub enum Receipt {
     Debrief(DebriefId),
     /// The reply to the owner's own read is known to have arrived.
-    Notice { task: TaskId, generation: u32 },
+    Notice {
+        task: TaskId,
+        generation: u32,
+    },
 }
 
 /// What a parent shows of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ParentFact {
-    TurnBegan { turn: Arc<str> },
-    TurnEnded { turn: Arc<str> },
+    TurnBegan {
+        turn: Arc<str>,
+    },
+    TurnEnded {
+        turn: Arc<str>,
+    },
     /// A look found it between turns.
     Between,
     /// Prompts of a person that wait to be taken.
-    PersonWaits { count: u32 },
+    PersonWaits {
+        count: u32,
+    },
     Unreachable,
     Deleted,
 }
@@ -41,12 +50,17 @@ pub enum DeliveryFact {
     /// Seen at the parent.
     Accepted,
     /// A turn of the parent answered it. What it said goes to the origin's room.
-    Answered { text: Option<Payload> },
+    Answered {
+        text: Option<Payload>,
+    },
     /// Settled without an answer to look at: the person stopped the turn, or another turn had it in view.
     Shared,
     /// The parent is in a turn.
     Busy,
-    Failed { why: Arc<str>, retry_after_ms: Option<u64> },
+    Failed {
+        why: Arc<str>,
+        retry_after_ms: Option<u64>,
+    },
     /// It will never be taken: the parent is not there.
     Gone,
 }
@@ -55,35 +69,108 @@ pub enum DeliveryFact {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PostFact {
     Posted,
-    Failed { why: Arc<str>, retry_after_ms: Option<u64> },
+    Failed {
+        why: Arc<str>,
+        retry_after_ms: Option<u64>,
+    },
     /// The room will never take it.
-    Closed { why: Arc<str> },
+    Closed {
+        why: Arc<str>,
+    },
 }
 
 /// One input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     // Doors.
-    Reserve { request: Request, root: TaskId },
-    Release { reservation: Request },
-    Launch { request: Request, id: TaskId, spec: Box<Spec>, reservation: Option<Request> },
-    Adopt { request: Request, id: TaskId, spec: Box<Spec>, session: Arc<str> },
-    Cancel { request: Request, task: TaskId, by: Caller, text: Option<Arc<str>>, quiet: bool },
-    Resume { request: Request, task: TaskId, prompt: Payload, parent: Option<ParentRef>, by: Caller },
-    Retry { request: Request, task: TaskId, by: Caller },
-    Send { request: Request, task: TaskId, text: Payload },
-    Answer { request: Request, ask: AskId, answer: Answer, by: Caller },
-    Read { request: Request, task: TaskId },
-    Wait { request: Request, task: TaskId, ms: u64, by: Caller },
+    Reserve {
+        request: Request,
+        root: TaskId,
+    },
+    Release {
+        reservation: Request,
+    },
+    Launch {
+        request: Request,
+        id: TaskId,
+        spec: Box<Spec>,
+        reservation: Option<Request>,
+    },
+    Adopt {
+        request: Request,
+        id: TaskId,
+        spec: Box<Spec>,
+        session: Arc<str>,
+    },
+    Cancel {
+        request: Request,
+        task: TaskId,
+        by: Caller,
+        text: Option<Arc<str>>,
+        quiet: bool,
+    },
+    Resume {
+        request: Request,
+        task: TaskId,
+        prompt: Payload,
+        parent: Option<ParentRef>,
+        by: Caller,
+    },
+    Retry {
+        request: Request,
+        task: TaskId,
+        by: Caller,
+    },
+    Send {
+        request: Request,
+        task: TaskId,
+        text: Payload,
+    },
+    Answer {
+        request: Request,
+        ask: AskId,
+        answer: Answer,
+        by: Caller,
+    },
+    Read {
+        request: Request,
+        task: TaskId,
+    },
+    Wait {
+        request: Request,
+        task: TaskId,
+        ms: u64,
+        by: Caller,
+    },
     /// The one who waits went away.
-    Forget { request: Request },
-    Reroute { request: Request, task: TaskId, origin: Origin },
-    Lease { request: Request, consumer: Arc<str>, parent: ParentRef },
-    Ack { request: Request, receipt: Receipt },
+    Forget {
+        request: Request,
+    },
+    Reroute {
+        request: Request,
+        task: TaskId,
+        origin: Origin,
+    },
+    Lease {
+        request: Request,
+        consumer: Arc<str>,
+        parent: ParentRef,
+    },
+    Ack {
+        request: Request,
+        receipt: Receipt,
+    },
 
     // The world.
-    Observed { task: TaskId, fence: Fence, fact: Fact },
-    Parent { parent: ParentRef, fact: ParentFact },
+    Observed {
+        task: TaskId,
+        fence: Fence,
+        fact: Fact,
+    },
+    Parent {
+        parent: ParentRef,
+        fact: ParentFact,
+    },
     Composed {
         parent: ParentRef,
         batch: (BatchId, Option<Origin>),
@@ -92,16 +179,35 @@ pub enum Input {
         nonce: Arc<str>,
         text: Payload,
     },
-    Delivery { debrief: DebriefId, fact: DeliveryFact },
-    Posted { post: PostId, fact: PostFact },
+    Delivery {
+        debrief: DebriefId,
+        fact: DeliveryFact,
+    },
+    Posted {
+        post: PostId,
+        fact: PostFact,
+    },
     /// The host has the answer to an ask.
-    AnswerTaken { ask: AskId },
-    TelemetryTaken { task: TaskId, generation: u32 },
+    AnswerTaken {
+        ask: AskId,
+    },
+    TelemetryTaken {
+        task: TaskId,
+        generation: u32,
+    },
     /// A task that was not in memory, as the store has it.
-    Loaded { id: TaskId, task: Option<Box<Task>> },
+    Loaded {
+        id: TaskId,
+        task: Option<Box<Task>>,
+    },
     /// Tasks whose retention is over, as the store sees it.
-    Expired { tasks: Vec<TaskId> },
-    Timer { who: Who, timer: Timer },
+    Expired {
+        tasks: Vec<TaskId>,
+    },
+    Timer {
+        who: Who,
+        timer: Timer,
+    },
 
     // What follows from a decision, within the same commit.
     Then(Then),

@@ -61,8 +61,12 @@ impl Payload {
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
         let blank = bytes.iter().all(u8::is_ascii_whitespace);
-        let text =
-            TextRef { digest: Digest::of(&bytes), bytes: bytes.len() as u64, full_bytes: None, blank };
+        let text = TextRef {
+            digest: Digest::of(&bytes),
+            bytes: bytes.len() as u64,
+            full_bytes: None,
+            blank,
+        };
         Self { bytes, text }
     }
 

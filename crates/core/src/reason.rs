@@ -68,6 +68,11 @@ pub enum Reason {
     TurnFor { kind: TurnKind, debrief: Option<DebriefId> },
 }
 
+/// What followed an error, or what it said.
+fn after(out: &mut fmt::Formatter<'_>, error: &HostError, what: &str) -> fmt::Result {
+    write!(out, "{} ({}): {what}", error.name, error.class)
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -75,46 +80,66 @@ impl fmt::Display for Reason {
             Self::SlotRetaken { key } => write!(out, "it took its lent slot of {key} back"),
             Self::HostTook { turn } => write!(out, "the host has the prompt of turn {turn}"),
             Self::HostEnded { turn, finish } => {
-                write!(out, "the host's own record shows turn {turn} ended with finish {finish}, and nothing contradicts it")
+                write!(out, "the host's own record shows turn {turn} ended with finish {finish}")
             }
-            Self::TodosLeft { open } => write!(out, "a final answer was given; {open} to-dos were left open for the whole grace time"),
+            Self::TodosLeft { open } => {
+                write!(out, "a final answer was given; {open} to-dos were left open")
+            }
             Self::EndedWith { cause } => write!(out, "the turn ended as {cause}"),
-            Self::Failed { error } => write!(out, "{} ({}): {}", error.name, error.class, error.message),
-            Self::SubtreeOpen { living, untaken } => write!(
-                out,
-                "the turn ended, but {living} descendants live and {untaken} results are not taken"
-            ),
-            Self::SubtreeSettled => out.write_str("all descendants ended and their results were taken"),
+            Self::Failed { error } => after(out, error, &error.message),
+            Self::SubtreeOpen { living, untaken } => {
+                write!(out, "the turn ended; {living} descendants live, {untaken} results wait")
+            }
+            Self::SubtreeSettled => {
+                out.write_str("all descendants ended, their results were taken")
+            }
             Self::AskOpened { ask } => write!(out, "the child waits for an answer to {ask}"),
             Self::AsksClosed => out.write_str("nothing is asked any more"),
-            Self::NextModel { error, model } => {
-                write!(out, "{} ({}): goes on with {model}", error.name, error.class)
-            }
+            Self::NextModel { error, model } => after(out, error, &format!("goes on with {model}")),
             Self::SameAgain { error, wait_ms } => {
-                write!(out, "{} ({}): the same again after {} ms", error.name, error.class, wait_ms)
+                after(out, error, &format!("the same again after {wait_ms} ms"))
             }
-            Self::InterruptedAgain => out.write_str("the turn was interrupted; policy allows another attempt"),
+            Self::InterruptedAgain => out.write_str("interrupted; policy allows another attempt"),
             Self::ChainUsedUp { error, attempts } => {
-                write!(out, "nothing is left to try after {attempts} attempts; last: {}: {}", error.name, error.message)
+                write!(out, "nothing is left to try after {attempts} attempts; last: ")?;
+                after(out, error, &error.message)
             }
             Self::PauseOver => out.write_str("the pause is over"),
             Self::Asked { by, text: None } => write!(out, "asked by {by}"),
             Self::Asked { by, text: Some(text) } => write!(out, "asked by {by}: {text}"),
-            Self::AncestorEnded { ancestor } => write!(out, "{ancestor}, above it, ended otherwise than completed"),
+            Self::AncestorEnded { ancestor } => {
+                write!(out, "{ancestor}, above it, ended otherwise than completed")
+            }
             Self::ParentDeleted => out.write_str("its parent was deleted"),
             Self::StopConfirmed => out.write_str("the host confirmed that nothing of it runs"),
-            Self::StopUnconfirmed { after_ms } => write!(out, "the host did not confirm the stop within {after_ms} ms"),
-            Self::StartedTooLate { after_ms } => write!(out, "it did not start within {after_ms} ms"),
-            Self::Quiet { for_ms } => write!(out, "no activity for {for_ms} ms; the host was asked first"),
-            Self::NeverActive { for_ms } => write!(out, "never active in {for_ms} ms; the host was asked first"),
-            Self::TimeUp { after_ms } => write!(out, "its time of {after_ms} ms is up; the host was asked first"),
-            Self::SameCalls { tool, times } => write!(out, "{tool} was called {times} times in a row with the same input"),
+            Self::StopUnconfirmed { after_ms } => {
+                write!(out, "the host did not confirm the stop within {after_ms} ms")
+            }
+            Self::StartedTooLate { after_ms } => {
+                write!(out, "it did not start within {after_ms} ms")
+            }
+            Self::Quiet { for_ms } => {
+                write!(out, "no activity for {for_ms} ms; the host was asked first")
+            }
+            Self::NeverActive { for_ms } => {
+                write!(out, "never active in {for_ms} ms; the host was asked first")
+            }
+            Self::TimeUp { after_ms } => {
+                write!(out, "its time of {after_ms} ms is up; the host was asked first")
+            }
+            Self::SameCalls { tool, times } => {
+                write!(out, "{tool} was called {times} times in a row with the same input")
+            }
             Self::AllCalls { times } => write!(out, "{times} calls were made"),
             Self::BudgetReached { owner } => write!(out, "the budget of {owner} is used up"),
             Self::SessionGone { cause, for_ms: 0 } => write!(out, "the host says {cause}"),
             Self::SessionGone { cause, for_ms } => write!(out, "{cause}: not seen for {for_ms} ms"),
-            Self::DependencyEnded { on } => write!(out, "{on}, which it was to run after, did not complete"),
-            Self::TurnFor { kind, debrief: Some(debrief) } => write!(out, "a {kind} turn for {debrief}"),
+            Self::DependencyEnded { on } => {
+                write!(out, "{on}, which it was to run after, did not complete")
+            }
+            Self::TurnFor { kind, debrief: Some(debrief) } => {
+                write!(out, "a {kind} turn for {debrief}")
+            }
             Self::TurnFor { kind, debrief: None } => write!(out, "a {kind} turn"),
         }
     }

@@ -174,7 +174,9 @@ pub enum TaskRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum OutboxRecord {
-    Sealed { debrief: Box<Debrief> },
+    Sealed {
+        debrief: Box<Debrief>,
+    },
     DebriefMoved {
         debrief: DebriefId,
         to: DeliveryState,
@@ -186,7 +188,9 @@ pub enum OutboxRecord {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         parked: bool,
     },
-    PostSealed { post: Box<Post> },
+    PostSealed {
+        post: Box<Post>,
+    },
     PostMoved {
         post: PostId,
         to: DeliveryState,
@@ -195,7 +199,9 @@ pub enum OutboxRecord {
         code: Option<Code>,
     },
     /// Retention took these.
-    Purged { tasks: Vec<TaskId> },
+    Purged {
+        tasks: Vec<TaskId>,
+    },
 }
 
 /// A line of the journal.

@@ -13,7 +13,10 @@ use crate::ids::TaskId;
 pub enum ParentRef {
     None,
     /// `inbox:NAME[/KEY]`
-    Inbox { name: Arc<str>, key: Option<Arc<str>> },
+    Inbox {
+        name: Arc<str>,
+        key: Option<Arc<str>>,
+    },
     /// `task:bg_…`
     Task(TaskId),
     /// `conv:cv_…`
@@ -21,7 +24,11 @@ pub enum ParentRef {
     /// `webhook:NAME`
     Webhook(Arc<str>),
     /// `HOST[@INSTANCE]:SESSION`
-    Session { host: Arc<str>, instance: Option<Arc<str>>, session: Arc<str> },
+    Session {
+        host: Arc<str>,
+        instance: Option<Arc<str>>,
+        session: Arc<str>,
+    },
 }
 
 /// Why a reference was refused.
@@ -31,7 +38,9 @@ pub enum BadRef {
         "{0:?} is not a parent: use none, inbox:NAME, task:ID, conv:ID, webhook:NAME or HOST:SESSION"
     )]
     Form(String),
-    #[error("{part:?} in {whole:?} must be 1 to 128 characters of letters, digits, '.', '_' and '-', and not only dots")]
+    #[error(
+        "{part:?} in {whole:?} must be 1 to 128 characters of letters, digits, '.', '_' and '-', and not only dots"
+    )]
     Part { part: String, whole: String },
     #[error("{0:?} is not a host that can be a parent: use opencode, claude, codex or acp")]
     Host(String),
@@ -170,7 +179,12 @@ impl FromStr for Origin {
             "thread" => OriginKind::Thread,
             other => OriginKind::Other(part(other, text)?),
         };
-        Ok(Self { kind, room: part(room, text)?, address: address.into(), thread: thread.map(Into::into) })
+        Ok(Self {
+            kind,
+            room: part(room, text)?,
+            address: address.into(),
+            thread: thread.map(Into::into),
+        })
     }
 }
 

@@ -18,22 +18,56 @@ pub struct Reply {
 pub enum Told {
     Reserved,
     /// The task's id; `existing` when the same key came before.
-    Accepted { task: TaskId, existing: bool },
+    Accepted {
+        task: TaskId,
+        existing: bool,
+    },
     /// Cancel is under way or done; `state` is where the task stands now.
     /// `below` names what is cancelled with it: a cascade is complete once all of these have ended.
-    Cancelling { task: TaskId, state: State, below: Vec<TaskId> },
+    Cancelling {
+        task: TaskId,
+        state: State,
+        below: Vec<TaskId>,
+    },
     /// It had ended before; nothing changed.
-    AlreadyEnded { task: TaskId, state: State },
-    Resumed { task: TaskId, generation: u32 },
-    SendTaken { task: TaskId, n: u32 },
-    Answered { ask: AskId },
+    AlreadyEnded {
+        task: TaskId,
+        state: State,
+    },
+    Resumed {
+        task: TaskId,
+        generation: u32,
+    },
+    SendTaken {
+        task: TaskId,
+        n: u32,
+    },
+    Answered {
+        ask: AskId,
+    },
     /// Read the task now: it is as fresh as it gets. `fresh` tells whether the host could be asked, where it had to be.
-    ReadNow { task: TaskId, as_of: u64, fresh: bool },
+    ReadNow {
+        task: TaskId,
+        as_of: u64,
+        fresh: bool,
+    },
     /// A wait is over: the task ended, or the time is up.
-    WaitOver { task: TaskId, ended: bool },
-    Leased { debrief: Option<DebriefId> },
-    Acked { known: bool },
-    Rerouted { task: TaskId },
+    WaitOver {
+        task: TaskId,
+        ended: bool,
+    },
+    Leased {
+        debrief: Option<DebriefId>,
+    },
+    Acked {
+        known: bool,
+    },
+    Rerouted {
+        task: TaskId,
+    },
     /// Nothing was changed.
-    Refused { code: Code, why: Arc<str> },
+    Refused {
+        code: Code,
+        why: Arc<str>,
+    },
 }

@@ -17,13 +17,7 @@ mod tests {
     #[test]
     fn only_the_whole_token_of_this_debrief_is_silence() {
         assert!(is_chosen(b" [[silent:n1]]\n", "n1"));
-        for other in [
-            "",
-            "[[silent:n2]]",
-            "[[silent:]]",
-            "well: [[silent:n1]]",
-            "[[SILENT:n1]]",
-        ] {
+        for other in ["", "[[silent:n2]]", "[[silent:]]", "well: [[silent:n1]]", "[[SILENT:n1]]"] {
             assert!(!is_chosen(other.as_bytes(), "n1"), "{other}");
         }
     }

@@ -37,7 +37,9 @@ impl FromStr for Model {
 
     fn from_str(text: &str) -> Result<Self, BadModel> {
         let clean = |part: &str| {
-            !part.is_empty() && part.len() <= 128 && !part.chars().any(|c| c.is_control() || c == ' ')
+            !part.is_empty()
+                && part.len() <= 128
+                && !part.chars().any(|c| c.is_control() || c == ' ')
         };
         match text.split_once('/') {
             Some((provider, id)) if clean(provider) && clean(id) => {

@@ -210,7 +210,9 @@ pub fn wants(world: &World, touched: &Touched, now: Moment) -> Vec<Effect> {
     }
     for who in &touched.parents {
         effect::parent_wants(who, world, now.tick, &mut out);
-        if let Some(debrief) = world.parent(who).and_then(|parent| parent.flight).and_then(|id| world.debrief(id)) {
+        if let Some(debrief) =
+            world.parent(who).and_then(|parent| parent.flight).and_then(|id| world.debrief(id))
+        {
             effect::debrief_wants(debrief, world, &mut out);
         }
     }

@@ -308,6 +308,69 @@ pub struct Live {
 }
 
 impl Task {
+    /// Accepted, and nothing more.
+    pub(crate) fn new(
+        id: TaskId,
+        brief: &Arc<Brief>,
+        parent: &ParentRef,
+        key: &Arc<str>,
+        root: TaskId,
+        batch: &BatchId,
+        created: Stamp,
+    ) -> Self {
+        Self {
+            id,
+            brief: Arc::clone(brief),
+            seq: 1,
+            state: State::Queued,
+            cause: None,
+            reason: None,
+            stop: None,
+            generation: 1,
+            attempt: 1,
+            tries: 1,
+            interruptions: 0,
+            model: 0,
+            key: Arc::clone(key),
+            session: None,
+            turn: Turn::default(),
+            evidence: Evidence::default(),
+            parent: parent.clone(),
+            launched_by: None,
+            root,
+            depth: 0,
+            batch: batch.clone(),
+            after: Vec::new(),
+            arrival: 0,
+            until: None,
+            spent_before: Spend::default(),
+            spent: Spend::default(),
+            spent_below: Spend::default(),
+            reserved: Spend::default(),
+            breaker: Breaker::default(),
+            asks: Vec::new(),
+            sends: Vec::new(),
+            sends_made: 0,
+            notices: Vec::new(),
+            telemetry: Vec::new(),
+            past: Vec::new(),
+            orphans: Vec::new(),
+            unconfirmed: false,
+            result: None,
+            late: None,
+            error: None,
+            flagged: false,
+            adopted: false,
+            tool: None,
+            created,
+            started: None,
+            ended: None,
+            entered: created.tick,
+            active: created.tick,
+            live: Live::default(),
+        }
+    }
+
     pub fn model(&self) -> Option<&Model> {
         self.brief.models.get(usize::from(self.model))
     }

@@ -96,9 +96,7 @@ impl Completion {
             agent: brief.agent.clone(),
             model: task.model().cloned(),
             attempts: task.tries,
-            duration_ms: task
-                .started
-                .map(|began| ended.tick.saturating_sub(began.tick)),
+            duration_ms: task.started.map(|began| ended.tick.saturating_sub(began.tick)),
             tokens: spent.tokens,
             cost: spent.cost,
             tool_calls: spent.calls,

@@ -118,7 +118,8 @@ impl TaskView {
     pub fn of(task: &Task, beside: &Beside<'_>) -> Self {
         let brief = &task.brief;
         let used = task.used();
-        let session = |id: &Arc<str>| SessionView { host: Arc::clone(&brief.host), id: Arc::clone(id) };
+        let session =
+            |id: &Arc<str>| SessionView { host: Arc::clone(&brief.host), id: Arc::clone(id) };
         Self {
             id: task.id,
             name: brief.name.clone(),
@@ -168,7 +169,10 @@ pub fn evidence(task: &Task) -> Vec<String> {
             (None, None) => "the process ended".to_owned(),
         });
     } else if let Some(end) = &seen.end {
-        all.push(format!("the host's record of turn {} shows its end, finish {}", task.turn.n, end.finish));
+        all.push(format!(
+            "the host's record of turn {} shows its end, finish {}",
+            task.turn.n, end.finish
+        ));
     }
     if let Some(cause) = seen.gone {
         all.push(format!("the host says {cause}"));

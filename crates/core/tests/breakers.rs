@@ -47,47 +47,32 @@ fn b1_twenty_identical_calls_trip_the_breaker() {
         assert_eq!(stage.state(a), State::Running, "after {n} calls");
     }
     stage.tool_began(a, 20, "read", Some(7));
-    assert_eq!(
-        (stage.state(a), stage.cause(a)),
-        (State::Stopping, Some(Cause::Breaker))
-    );
+    assert_eq!((stage.state(a), stage.cause(a)), (State::Stopping, Some(Cause::Breaker)));
     assert!(stage.wants_abort(a), "the child is aborted");
     assert_eq!(stage.times_told(a), 0, "not before it stopped");
     stage.stopped(a);
     assert_eq!(stage.end(a), (State::Failed, Some(Cause::Breaker)));
-    let reason = Reason::SameCalls {
-        tool: "read".into(),
-        times: 20,
-    };
+    let reason = Reason::SameCalls { tool: "read".into(), times: 20 };
     assert_eq!(stage.task(a).reason, Some(reason));
     assert_eq!(stage.times_told(a), 1);
 }
 
 #[test]
 fn b1_too_many_calls_in_all_trip_it_too() {
-    let mut stage = Stage::with(Limits {
-        all_calls: 30,
-        ..Limits::default()
-    });
+    let mut stage = Stage::with(Limits { all_calls: 30, ..Limits::default() });
     let a = stage.launch_running(task("a"));
     for n in 1..=29 {
         one_call(&mut stage, a, &call(n, "read", Some(n)));
     }
     assert_eq!(stage.state(a), State::Running);
     one_call(&mut stage, a, &call(30, "read", Some(30)));
-    assert_eq!(
-        (stage.state(a), stage.cause(a)),
-        (State::Stopping, Some(Cause::Breaker))
-    );
+    assert_eq!((stage.state(a), stage.cause(a)), (State::Stopping, Some(Cause::Breaker)));
 }
 
 #[test]
 fn b1_the_breaker_begins_anew_with_a_resume() {
     let mut stage = Stage::new();
-    let over = Overrides {
-        same_calls: Some(2),
-        ..Overrides::default()
-    };
+    let over = Overrides { same_calls: Some(2), ..Overrides::default() };
     let a = stage.launch_running(task("a").over(over));
     one_call(&mut stage, a, &call(1, "read", Some(7)));
     one_call(&mut stage, a, &call(2, "read", Some(7)));
@@ -109,23 +94,11 @@ fn b2_twenty_different_inputs_do_not_trip() {
     for n in 201..=400 {
         one_call(&mut stage, a, &call(n, "read", None));
     }
-    assert_eq!(
-        stage.state(a),
-        State::Running,
-        "unknown inputs never count as equal"
-    );
+    assert_eq!(stage.state(a), State::Running, "unknown inputs never count as equal");
     for n in 401..=420 {
-        one_call(
-            &mut stage,
-            a,
-            &call(n, "read", if n == 410 { None } else { Some(7) }),
-        );
+        one_call(&mut stage, a, &call(n, "read", if n == 410 { None } else { Some(7) }));
     }
-    assert_eq!(
-        stage.state(a),
-        State::Running,
-        "consecutive means consecutive"
-    );
+    assert_eq!(stage.state(a), State::Running, "consecutive means consecutive");
     stage.answer(a, "done");
     assert_eq!(stage.state(a), State::Completed);
 }
@@ -138,10 +111,7 @@ fn b3_one_call_in_three_events_counts_once() {
     }
     assert_eq!(stage.state(a), State::Running);
     let known = stage.task(a);
-    assert_eq!(
-        (known.breaker.all, known.breaker.same, known.spent.calls),
-        (1, 1, 1)
-    );
+    assert_eq!((known.breaker.all, known.breaker.same, known.spent.calls), (1, 1, 1));
 }
 
 #[test]
@@ -152,11 +122,7 @@ fn b4_age_alone_ends_nobody() {
         stage.observe(a, Fact::Active);
     }
     assert_eq!(stage.state(a), State::Running);
-    assert_eq!(
-        stage.times_wished(&EffectKey::Look(a, 1)),
-        0,
-        "it is active: nobody needs to ask"
-    );
+    assert_eq!(stage.times_wished(&EffectKey::Look(a, 1)), 0, "it is active: nobody needs to ask");
 }
 
 #[test]
@@ -166,17 +132,10 @@ fn b5_busy_and_silent_beyond_the_limit_is_asked_about_first_then_ended_and_told(
     stage.advance(45 * MINUTE - 1);
     assert!(!stage.wants_look(a));
     stage.advance(1);
-    assert_eq!(
-        stage.state(a),
-        State::Running,
-        "a deadline never ends a task by itself"
-    );
+    assert_eq!(stage.state(a), State::Running, "a deadline never ends a task by itself");
     assert!(stage.wants_look(a));
     stage.shows_nothing_new(a);
-    assert_eq!(
-        (stage.state(a), stage.cause(a)),
-        (State::Stopping, Some(Cause::Stale))
-    );
+    assert_eq!((stage.state(a), stage.cause(a)), (State::Stopping, Some(Cause::Stale)));
     stage.stopped(a);
     assert_eq!(stage.end(a), (State::TimedOut, Some(Cause::Stale)));
     assert_eq!((stage.times_told(a), stage.held()), (1, 0));
@@ -187,16 +146,9 @@ fn b5_a_host_that_cannot_be_asked_does_not_keep_a_deadline_for_ever() {
     let (mut stage, a) = running();
     stage.observe(a, Fact::Active);
     stage.advance(45 * MINUTE + 30 * SECOND);
-    assert_eq!(
-        stage.state(a),
-        State::Running,
-        "a look that failed proves nothing"
-    );
+    assert_eq!(stage.state(a), State::Running, "a look that failed proves nothing");
     stage.advance(10 * MINUTE);
-    assert_eq!(
-        stage.path(a).last_chunk::<2>(),
-        Some(&[State::Stopping, State::Lost])
-    );
+    assert_eq!(stage.path(a).last_chunk::<2>(), Some(&[State::Stopping, State::Lost]));
     assert_eq!(stage.times_told(a), 1);
 }
 
@@ -207,17 +159,11 @@ fn b5_a_child_that_was_never_active_has_an_hour() {
     stage.advance(SECOND);
     stage.start(a);
     stage.advance(HOUR - SECOND);
-    assert!(
-        !stage.wants_look(a),
-        "that the host has the prompt is no activity of the agent"
-    );
+    assert!(!stage.wants_look(a), "that the host has the prompt is no activity of the agent");
     assert_eq!(stage.state(a), State::Running);
     stage.advance(SECOND);
     stage.shows_nothing_new(a);
-    assert_eq!(
-        (stage.state(a), stage.cause(a)),
-        (State::Stopping, Some(Cause::NeverActive))
-    );
+    assert_eq!((stage.state(a), stage.cause(a)), (State::Stopping, Some(Cause::NeverActive)));
 }
 
 #[test]
@@ -227,11 +173,7 @@ fn b5_an_end_that_was_missed_is_found_by_the_look_before_the_deadline_counts() {
     stage.advance(45 * MINUTE);
     stage.looked(
         a,
-        Picture {
-            turn: TurnRecord::Ended(good("long ago")),
-            busy: Tri::No,
-            ..open_picture()
-        },
+        Picture { turn: TurnRecord::Ended(good("long ago")), busy: Tri::No, ..open_picture() },
     );
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));
 }
@@ -280,10 +222,7 @@ fn b5_waiting_for_a_slot_is_no_silence() {
 #[test]
 fn b6_a_timeout_aborts_the_child_too() {
     let mut stage = Stage::new();
-    let over = Overrides {
-        timeout_ms: Some(10 * MINUTE),
-        ..Overrides::default()
-    };
+    let over = Overrides { timeout_ms: Some(10 * MINUTE), ..Overrides::default() };
     let a = stage.launch_running(task("a").over(over));
     let b = stage.launch_running(task("b").by(a));
     for _ in 0..9 {
@@ -293,17 +232,11 @@ fn b6_a_timeout_aborts_the_child_too() {
     assert_eq!(stage.state(a), State::Running);
     stage.advance(MINUTE);
     stage.shows_nothing_new(a);
-    assert_eq!(
-        (stage.state(a), stage.cause(a)),
-        (State::Stopping, Some(Cause::Timeout))
-    );
+    assert_eq!((stage.state(a), stage.cause(a)), (State::Stopping, Some(Cause::Timeout)));
     assert!(stage.wants_abort(a));
     stage.stopped(a);
     assert_eq!(stage.end(a), (State::TimedOut, Some(Cause::Timeout)));
-    assert_eq!(
-        (stage.state(b), stage.cause(b)),
-        (State::Stopping, Some(Cause::ParentEnded))
-    );
+    assert_eq!((stage.state(b), stage.cause(b)), (State::Stopping, Some(Cause::ParentEnded)));
     assert!(stage.wants_abort(b), "what it launched is ended with it");
     stage.stopped(b);
     assert_eq!(stage.end(b), (State::Cancelled, Some(Cause::ParentEnded)));
@@ -316,19 +249,10 @@ fn b7_session_gone_and_abort_failing_it_is_finalised_all_the_same() {
     stage.advance(45 * MINUTE);
     stage.shows_nothing_new(a);
     assert_eq!(stage.state(a), State::Stopping);
-    stage.observe(
-        a,
-        Fact::StopRefused {
-            why: "no such session".into(),
-        },
-    );
+    stage.observe(a, Fact::StopRefused { why: "no such session".into() });
     assert_eq!(stage.state(a), State::Stopping);
     stage.observe(a, Fact::SessionDeleted);
-    assert_eq!(
-        stage.end(a),
-        (State::TimedOut, Some(Cause::Stale)),
-        "what is gone has stopped"
-    );
+    assert_eq!(stage.end(a), (State::TimedOut, Some(Cause::Stale)), "what is gone has stopped");
     assert_eq!((stage.times_told(a), stage.held()), (1, 0));
 }
 
@@ -344,11 +268,7 @@ fn b7_an_abort_that_is_never_confirmed_is_given_up_on_and_says_so() {
     assert_eq!(stage.end(a), (State::Lost, Some(Cause::AbortUnconfirmed)));
     assert_eq!(stage.notices(a)[0].code, Some(Code::AbortUnconfirmed));
     assert_eq!((stage.times_told(a), stage.held()), (1, 0));
-    assert_eq!(
-        refused(&stage.resume(a, "go on")),
-        Code::AbortUnconfirmed,
-        "it may still run"
-    );
+    assert_eq!(refused(&stage.resume(a, "go on")), Code::AbortUnconfirmed, "it may still run");
 }
 
 #[test]
@@ -359,17 +279,8 @@ fn b8_a_running_tool_is_activity() {
         stage.advance(45 * MINUTE - 1);
         assert!(!stage.wants_look(a));
         stage.advance(1);
-        assert!(
-            stage.wants_look(a),
-            "the host is asked whether it still runs"
-        );
-        stage.looked(
-            a,
-            Picture {
-                calls: vec![call(1, "bash", Some(1))],
-                ..open_picture()
-            },
-        );
+        assert!(stage.wants_look(a), "the host is asked whether it still runs");
+        stage.looked(a, Picture { calls: vec![call(1, "bash", Some(1))], ..open_picture() });
         stage.fire();
         assert_eq!(stage.state(a), State::Running);
     }
@@ -378,10 +289,7 @@ fn b8_a_running_tool_is_activity() {
     assert_eq!(stage.state(a), State::Running);
     stage.advance(MINUTE);
     stage.shows_nothing_new(a);
-    assert_eq!(
-        (stage.state(a), stage.cause(a)),
-        (State::Stopping, Some(Cause::Stale))
-    );
+    assert_eq!((stage.state(a), stage.cause(a)), (State::Stopping, Some(Cause::Stale)));
 }
 
 #[test]
@@ -389,13 +297,7 @@ fn b8_a_tool_whose_start_was_missed_is_found_by_the_look() {
     let (mut stage, a) = running();
     stage.observe(a, Fact::Active);
     stage.advance(45 * MINUTE);
-    stage.looked(
-        a,
-        Picture {
-            calls: vec![call(1, "bash", Some(1))],
-            ..open_picture()
-        },
-    );
+    stage.looked(a, Picture { calls: vec![call(1, "bash", Some(1))], ..open_picture() });
     stage.advance(44 * MINUTE);
     assert_eq!(stage.state(a), State::Running);
     assert!(!stage.wants_look(a), "it has its full time again");
@@ -408,27 +310,15 @@ fn b8_a_tool_whose_end_was_missed_does_not_run_for_ever() {
     stage.advance(45 * MINUTE);
     stage.looked(a, open_picture());
     stage.fire();
-    assert_eq!(
-        (stage.state(a), stage.cause(a)),
-        (State::Stopping, Some(Cause::Stale))
-    );
+    assert_eq!((stage.state(a), stage.cause(a)), (State::Stopping, Some(Cause::Stale)));
 }
 
 #[test]
 fn b9_a_budget_of_tokens_cost_or_calls_stops_with_the_reason_and_the_partial_result() {
     let budgets = [
-        Budget {
-            tokens: Some(100),
-            ..Budget::default()
-        },
-        Budget {
-            cost: Some(100),
-            ..Budget::default()
-        },
-        Budget {
-            calls: Some(1),
-            ..Budget::default()
-        },
+        Budget { tokens: Some(100), ..Budget::default() },
+        Budget { cost: Some(100), ..Budget::default() },
+        Budget { calls: Some(1), ..Budget::default() },
     ];
     for budget in budgets {
         let mut stage = Stage::new();
@@ -445,10 +335,7 @@ fn b9_a_budget_of_tokens_cost_or_calls_stops_with_the_reason_and_the_partial_res
         stage.answer(a, "so far");
         stage.stopped(a);
         assert_eq!(stage.end(a), (State::Failed, Some(Cause::Budget)));
-        assert_eq!(
-            stage.task(a).reason,
-            Some(Reason::BudgetReached { owner: a })
-        );
+        assert_eq!(stage.task(a).reason, Some(Reason::BudgetReached { owner: a }));
         assert_eq!(stage.result(a).as_deref(), Some("so far"));
         assert_eq!(stage.times_told(a), 1);
     }
@@ -457,46 +344,30 @@ fn b9_a_budget_of_tokens_cost_or_calls_stops_with_the_reason_and_the_partial_res
 #[test]
 fn b9_totals_that_arrive_twice_or_out_of_order_are_counted_once() {
     let mut stage = Stage::new();
-    let a = stage.launch_running(task("a").budget(Budget {
-        tokens: Some(100),
-        ..Budget::default()
-    }));
+    let a =
+        stage.launch_running(task("a").budget(Budget { tokens: Some(100), ..Budget::default() }));
     for total in [60, 30, 60, 90, 60] {
         stage.observe(a, spent(total, 0));
     }
-    assert_eq!(
-        (stage.state(a), stage.task(a).used().tokens),
-        (State::Running, 90)
-    );
+    assert_eq!((stage.state(a), stage.task(a).used().tokens), (State::Running, 90));
 }
 
 #[test]
 fn b9_a_wall_time_budget_stops_too_and_the_smaller_of_two_limits_counts() {
     let mut stage = Stage::new();
-    let budget = Budget {
-        wall_ms: Some(MINUTE),
-        ..Budget::default()
-    };
-    let over = Overrides {
-        timeout_ms: Some(HOUR),
-        ..Overrides::default()
-    };
+    let budget = Budget { wall_ms: Some(MINUTE), ..Budget::default() };
+    let over = Overrides { timeout_ms: Some(HOUR), ..Overrides::default() };
     let a = stage.launch_running(task("a").budget(budget).over(over));
     stage.advance(MINUTE);
     stage.shows_nothing_new(a);
-    assert_eq!(
-        (stage.state(a), stage.cause(a)),
-        (State::Stopping, Some(Cause::Timeout))
-    );
+    assert_eq!((stage.state(a), stage.cause(a)), (State::Stopping, Some(Cause::Timeout)));
 }
 
 #[test]
 fn b9_a_tree_that_used_its_budget_up_is_stopped_as_a_whole() {
     let mut stage = Stage::new();
-    let root = stage.launch_running(task("root").budget(Budget {
-        tokens: Some(100),
-        ..Budget::default()
-    }));
+    let root = stage
+        .launch_running(task("root").budget(Budget { tokens: Some(100), ..Budget::default() }));
     let [a, b] = ["a", "b"].map(|name| stage.launch_running(task(name).by(root)));
     stage.observe(root, spent(30, 0));
     stage.observe(a, spent(30, 0));
@@ -504,10 +375,7 @@ fn b9_a_tree_that_used_its_budget_up_is_stopped_as_a_whole() {
     assert_eq!(stage.states(&[root, a, b]), [State::Running; 3]);
     assert_eq!(stage.task(root).used().tokens, 99);
     stage.observe(b, spent(40, 0));
-    assert_eq!(
-        (stage.state(root), stage.cause(root)),
-        (State::Stopping, Some(Cause::Budget))
-    );
+    assert_eq!((stage.state(root), stage.cause(root)), (State::Stopping, Some(Cause::Budget)));
     stage.stopped(root);
     assert_eq!(stage.end(root), (State::Failed, Some(Cause::Budget)));
     assert_eq!(stage.states(&[a, b]), [State::Stopping; 2]);
@@ -516,10 +384,7 @@ fn b9_a_tree_that_used_its_budget_up_is_stopped_as_a_whole() {
 #[test]
 fn b9_one_that_reaches_its_own_budget_leaves_its_siblings_their_share() {
     let mut stage = Stage::new();
-    let of = |tokens| Budget {
-        tokens: Some(tokens),
-        ..Budget::default()
-    };
+    let of = |tokens| Budget { tokens: Some(tokens), ..Budget::default() };
     let root = stage.launch_running(task("root").budget(of(100)));
     let a = stage.launch_running(task("a").by(root).budget(of(40)));
     let b = stage.launch_running(task("b").by(root).budget(of(40)));
@@ -528,38 +393,20 @@ fn b9_one_that_reaches_its_own_budget_leaves_its_siblings_their_share() {
         Code::BudgetUnavailable
     );
     stage.observe(a, spent(40, 0));
-    assert_eq!(
-        stage.states(&[root, a, b]),
-        [State::Running, State::Stopping, State::Running]
-    );
+    assert_eq!(stage.states(&[root, a, b]), [State::Running, State::Stopping, State::Running]);
     stage.stopped(a);
     assert_eq!(stage.end(a), (State::Failed, Some(Cause::Budget)));
-    assert_eq!(
-        (
-            stage.task(root).used().tokens,
-            stage.task(root).reserved.tokens
-        ),
-        (40, 40)
-    );
+    assert_eq!((stage.task(root).used().tokens, stage.task(root).reserved.tokens), (40, 40));
     stage.observe(b, spent(39, 0));
     assert_eq!(stage.state(b), State::Running);
     stage.answer(b, "done");
-    assert_eq!(
-        (
-            stage.task(root).used().tokens,
-            stage.task(root).reserved.tokens
-        ),
-        (79, 0)
-    );
+    assert_eq!((stage.task(root).used().tokens, stage.task(root).reserved.tokens), (79, 0));
 }
 
 #[test]
 fn b9_one_without_a_budget_that_spends_into_a_siblings_share_is_stopped_alone() {
     let mut stage = Stage::new();
-    let of = |tokens| Budget {
-        tokens: Some(tokens),
-        ..Budget::default()
-    };
+    let of = |tokens| Budget { tokens: Some(tokens), ..Budget::default() };
     let root = stage.launch_running(task("root").budget(of(100)));
     let kept = stage.launch_running(task("kept").by(root).budget(of(60)));
     let greedy = stage.launch_running(task("greedy").by(root));
@@ -582,13 +429,7 @@ fn b10_a_quota_used_up_pauses_without_a_slot_and_the_same_session_goes_on() {
     let b = stage.launch(task("b"));
     let session = stage.task(a).session;
     let until = stage.now.wall + 3 * HOUR as i64;
-    stage.ended(
-        a,
-        bad(HostError {
-            until_wall: Some(until),
-            ..error(ErrorClass::Quota)
-        }),
-    );
+    stage.ended(a, bad(HostError { until_wall: Some(until), ..error(ErrorClass::Quota) }));
     assert_eq!(stage.states(&[a, b]), [State::Paused, State::Starting]);
     stage.start(b);
     stage.answer(b, "done");
@@ -596,14 +437,8 @@ fn b10_a_quota_used_up_pauses_without_a_slot_and_the_same_session_goes_on() {
     stage.advance(3 * HOUR - 1);
     assert_eq!(stage.state(a), State::Paused);
     stage.advance(1);
-    assert_eq!(
-        (stage.state(a), stage.task(a).attempt),
-        (State::Starting, 2)
-    );
-    assert_eq!(
-        (stage.task(a).session, stage.task(a).turn.kind),
-        (session, TurnKind::GoOn)
-    );
+    assert_eq!((stage.state(a), stage.task(a).attempt), (State::Starting, 2));
+    assert_eq!((stage.task(a).session, stage.task(a).turn.kind), (session, TurnKind::GoOn));
     stage.start(a);
     stage.answer(a, "after the pause");
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));
@@ -615,42 +450,23 @@ fn b10_a_quota_used_up_pauses_without_a_slot_and_the_same_session_goes_on() {
 fn b10_a_host_that_waits_for_the_quota_itself_is_stopped_first() {
     let (mut stage, a) = running();
     let until = stage.now.wall + HOUR as i64;
-    let used_up = HostError {
-        until_wall: Some(until),
-        ..error(ErrorClass::Quota)
-    };
+    let used_up = HostError { until_wall: Some(until), ..error(ErrorClass::Quota) };
     stage.observe(a, Fact::ProviderWait { error: used_up });
     assert_eq!((stage.state(a), stage.held()), (State::Stopping, 1));
     stage.stopped(a);
     assert_eq!((stage.state(a), stage.held()), (State::Paused, 0));
     stage.advance(HOUR);
-    assert_eq!(
-        (stage.state(a), stage.task(a).attempt),
-        (State::Starting, 2)
-    );
+    assert_eq!((stage.state(a), stage.task(a).attempt), (State::Starting, 2));
 }
 
 #[test]
 fn b10_a_paused_task_can_be_cancelled_and_takes_no_words() {
     let (mut stage, a) = running();
     let until = stage.now.wall + HOUR as i64;
-    stage.ended(
-        a,
-        bad(HostError {
-            until_wall: Some(until),
-            ..error(ErrorClass::Quota)
-        }),
-    );
+    stage.ended(a, bad(HostError { until_wall: Some(until), ..error(ErrorClass::Quota) }));
     assert_eq!(refused(&stage.send(a, "hello")), Code::CannotPrompt);
     let told = stage.cancel(a);
-    assert_eq!(
-        told,
-        Told::Cancelling {
-            task: a,
-            state: State::Cancelled,
-            below: Vec::new()
-        }
-    );
+    assert_eq!(told, Told::Cancelling { task: a, state: State::Cancelled, below: Vec::new() });
     stage.advance(2 * HOUR);
     assert_eq!(stage.end(a), (State::Cancelled, Some(Cause::Asked)));
 }
@@ -658,10 +474,7 @@ fn b10_a_paused_task_can_be_cancelled_and_takes_no_words() {
 #[test]
 fn b11_a_wall_clock_that_jumps_expires_nothing() {
     let mut stage = Stage::new();
-    let over = Overrides {
-        timeout_ms: Some(HOUR),
-        ..Overrides::default()
-    };
+    let over = Overrides { timeout_ms: Some(HOUR), ..Overrides::default() };
     let a = stage.launch_running(task("a").over(over));
     let b = stage.launch(task("b"));
     let c = stage.launch_running(task("c"));
@@ -669,10 +482,7 @@ fn b11_a_wall_clock_that_jumps_expires_nothing() {
     for jump in [10_000 * HOUR as i64, -20_000 * HOUR as i64] {
         stage.jump_wall(jump);
         stage.advance(1);
-        assert_eq!(
-            stage.states(&[a, b, c]),
-            [State::Running, State::Starting, State::WaitingAsk]
-        );
+        assert_eq!(stage.states(&[a, b, c]), [State::Running, State::Starting, State::WaitingAsk]);
         assert!(!stage.wants_look(a) && !stage.wants_look(b));
     }
     stage.observe(a, Fact::Active);
@@ -682,31 +492,17 @@ fn b11_a_wall_clock_that_jumps_expires_nothing() {
     assert!(stage.wants_look(b));
     stage.looked(b, absent());
     stage.fire();
-    assert_eq!(
-        stage.cause(b),
-        Some(Cause::NotStarted),
-        "its own time still counts"
-    );
+    assert_eq!(stage.cause(b), Some(Cause::NotStarted), "its own time still counts");
 }
 
 #[test]
 fn b11_only_a_time_that_a_provider_named_goes_by_the_wall_clock() {
     let (mut stage, a) = running();
     let until = stage.now.wall + 10 * HOUR as i64;
-    stage.ended(
-        a,
-        bad(HostError {
-            until_wall: Some(until),
-            ..error(ErrorClass::Quota)
-        }),
-    );
+    stage.ended(a, bad(HostError { until_wall: Some(until), ..error(ErrorClass::Quota) }));
     stage.jump_wall(-5 * HOUR as i64);
     stage.advance(10 * HOUR);
-    assert_eq!(
-        stage.state(a),
-        State::Paused,
-        "not before the provider's time"
-    );
+    assert_eq!(stage.state(a), State::Paused, "not before the provider's time");
     stage.jump_wall(5 * HOUR as i64);
     assert_eq!(stage.state(a), State::Starting);
 }

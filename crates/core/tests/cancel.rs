@@ -35,27 +35,12 @@ fn told_to(stage: &Stage, id: TaskId) -> Vec<(String, DeliveryState, Option<Code
 fn c1_an_answer_that_arrives_during_an_abort_leaves_one_terminal_state() {
     let (mut stage, a) = running();
     let told = stage.cancel(a);
-    assert_eq!(
-        told,
-        Told::Cancelling {
-            task: a,
-            state: State::Stopping,
-            below: Vec::new()
-        }
-    );
+    assert_eq!(told, Told::Cancelling { task: a, state: State::Stopping, below: Vec::new() });
     stage.answer(a, "just in time?");
-    assert_eq!(
-        stage.state(a),
-        State::Stopping,
-        "an acknowledged cancel never becomes completed"
-    );
+    assert_eq!(stage.state(a), State::Stopping, "an acknowledged cancel never becomes completed");
     stage.stopped(a);
     assert_eq!(stage.end(a), (State::Cancelled, Some(Cause::Asked)));
-    assert_eq!(
-        stage.result(a).as_deref(),
-        Some("just in time?"),
-        "what was said is kept"
-    );
+    assert_eq!(stage.result(a).as_deref(), Some("just in time?"), "what was said is kept");
     stage.answer(a, "just in time?");
     stage.stopped_attempt(a, 1);
     assert_eq!(stage.end(a), (State::Cancelled, Some(Cause::Asked)));
@@ -66,13 +51,7 @@ fn c1_an_answer_that_arrives_during_an_abort_leaves_one_terminal_state() {
 fn c1_an_answer_before_the_cancel_wins_and_the_cancel_says_so() {
     let (mut stage, a) = running();
     stage.answer(a, "done");
-    assert_eq!(
-        stage.cancel(a),
-        Told::AlreadyEnded {
-            task: a,
-            state: State::Completed
-        }
-    );
+    assert_eq!(stage.cancel(a), Told::AlreadyEnded { task: a, state: State::Completed });
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));
     assert_eq!(stage.times_wished(&EffectKey::Abort(a, 1)), 0);
 }
@@ -85,10 +64,8 @@ fn c2_a_refused_abort_is_said_and_not_called_cancelled() {
     assert_eq!((stage.state(a), stage.held()), (State::Stopping, 1));
     assert!(stage.wants_abort(a), "still to be ended");
     assert_eq!(stage.times_told(a), 0);
-    let refusals = stage
-        .records(a)
-        .filter(|record| format!("{record:?}").contains("StopRefused"))
-        .count();
+    let refusals =
+        stage.records(a).filter(|record| format!("{record:?}").contains("StopRefused")).count();
     assert_eq!(refusals, 1, "the refusal is in the journal");
     stage.advance(29 * SECOND);
     assert_eq!(stage.state(a), State::Stopping);
@@ -116,12 +93,7 @@ fn c3_cancel_takes_the_whole_tree() {
     let d = stage.launch_running(task("d").by(a).parent("inbox:cli"));
     let stranger = stage.launch_running(task("stranger").parent(&format!("task:{a}")));
     let told = stage.cancel(a);
-    let Told::Cancelling {
-        state, mut below, ..
-    } = told
-    else {
-        panic!("{told:?}")
-    };
+    let Told::Cancelling { state, mut below, .. } = told else { panic!("{told:?}") };
     below.sort();
     assert_eq!(
         (state, below),
@@ -129,11 +101,7 @@ fn c3_cancel_takes_the_whole_tree() {
         "it names what is cancelled with it"
     );
     assert_eq!(stage.states(&[a, b, c, d]), [State::Stopping; 4]);
-    assert_eq!(
-        stage.state(stranger),
-        State::Running,
-        "told to it, but not launched by it"
-    );
+    assert_eq!(stage.state(stranger), State::Running, "told to it, but not launched by it");
     for id in [d, c, b, a] {
         stage.stopped(id);
         assert_eq!(stage.end(id), (State::Cancelled, Some(Cause::Asked)));
@@ -159,29 +127,17 @@ fn c3_an_incomplete_cascade_shows_what_is_left() {
     let b = stage.launch_running(task("b").by(a));
     let c = stage.launch_running(task("c").by(b));
     let told = stage.cancel(a);
-    let Told::Cancelling { below, .. } = told else {
-        panic!("{told:?}")
-    };
+    let Told::Cancelling { below, .. } = told else { panic!("{told:?}") };
     stage.stopped(a);
     stage.stopped(b);
     stage.observe(c, Fact::StopRefused { why: "no".into() });
     stage.advance(30 * SECOND);
-    let left: Vec<TaskId> = below
-        .into_iter()
-        .filter(|id| stage.state(*id) != State::Cancelled)
-        .collect();
+    let left: Vec<TaskId> =
+        below.into_iter().filter(|id| stage.state(*id) != State::Cancelled).collect();
     assert_eq!(left, [c]);
     assert_eq!(stage.end(c), (State::Lost, Some(Cause::AbortUnconfirmed)));
-    let lost = [(
-        "inbox:cli".to_owned(),
-        DeliveryState::Owed,
-        Some(Code::AbortUnconfirmed),
-    )];
-    assert_eq!(
-        told_to(&stage, c),
-        lost,
-        "told to the one who is told about the tree"
-    );
+    let lost = [("inbox:cli".to_owned(), DeliveryState::Owed, Some(Code::AbortUnconfirmed))];
+    assert_eq!(told_to(&stage, c), lost, "told to the one who is told about the tree");
 }
 
 #[test]
@@ -192,10 +148,7 @@ fn c3_a_tree_whose_root_failed_is_cancelled_in_that_decision() {
     let queued = stage.launch(task("queued").by(b).after(&[c]));
     stage.ended(a, bad(error(ErrorClass::Other)));
     assert_eq!(stage.end(a), (State::Failed, Some(Cause::Error)));
-    assert_eq!(
-        stage.states(&[b, c, queued]),
-        [State::Stopping, State::Stopping, State::Cancelled]
-    );
+    assert_eq!(stage.states(&[b, c, queued]), [State::Stopping, State::Stopping, State::Cancelled]);
     assert_eq!(stage.cause(b), Some(Cause::ParentEnded));
 }
 
@@ -208,30 +161,16 @@ fn c4_a_deleted_parents_tasks_are_cancelled_and_what_is_owed_is_visible_as_undel
     let other = stage.launch_running(task("other").parent("opencode:ses_q"));
     stage.answer(done, "done");
     stage.parent("opencode:ses_p", ParentFact::Deleted);
-    assert_eq!(
-        stage.states(&[a, b, other]),
-        [State::Stopping, State::Stopping, State::Running]
-    );
-    let lost = [(
-        "opencode:ses_p".to_owned(),
-        DeliveryState::Undeliverable,
-        Some(Code::SessionNotFound),
-    )];
+    assert_eq!(stage.states(&[a, b, other]), [State::Stopping, State::Stopping, State::Running]);
+    let lost =
+        [("opencode:ses_p".to_owned(), DeliveryState::Undeliverable, Some(Code::SessionNotFound))];
     assert_eq!(told_to(&stage, done), lost);
     stage.stopped(b);
     stage.stopped(a);
     assert_eq!(stage.end(a), (State::Cancelled, Some(Cause::ParentEnded)));
     assert_eq!(told_to(&stage, a), lost, "those included");
-    let below = [(
-        format!("task:{a}"),
-        DeliveryState::Undeliverable,
-        Some(Code::SessionNotFound),
-    )];
-    assert_eq!(
-        told_to(&stage, b),
-        below,
-        "nobody is left above the one that was to be told"
-    );
+    let below = [(format!("task:{a}"), DeliveryState::Undeliverable, Some(Code::SessionNotFound))];
+    assert_eq!(told_to(&stage, b), below, "nobody is left above the one that was to be told");
     assert!(stage.posts().is_empty(), "no room was named");
     assert_eq!(stage.compose(), []);
 }
@@ -239,24 +178,15 @@ fn c4_a_deleted_parents_tasks_are_cancelled_and_what_is_owed_is_visible_as_undel
 #[test]
 fn c4_a_deleted_parent_leaves_one_marker_in_the_origins_room() {
     let mut stage = Stage::new();
-    let launch = task("a")
-        .parent("opencode:ses_p")
-        .origin("group:matrix/!room");
+    let launch = task("a").parent("opencode:ses_p").origin("group:matrix/!room");
     let a = stage.launch_running(launch);
     stage.parent("opencode:ses_p", ParentFact::Deleted);
     stage.stopped(a);
     let posts = stage.posts();
     assert_eq!(posts.len(), 1);
     let post = stage.world.post(posts[0]).unwrap();
-    let kind = PostKind::Marker {
-        task: a,
-        generation: 1,
-        code: Code::SessionNotFound,
-    };
-    assert_eq!(
-        (&post.kind, post.origin.to_string()),
-        (&kind, "group:matrix/!room".to_owned())
-    );
+    let kind = PostKind::Marker { task: a, generation: 1, code: Code::SessionNotFound };
+    assert_eq!((&post.kind, post.origin.to_string()), (&kind, "group:matrix/!room".to_owned()));
 }
 
 #[test]
@@ -272,27 +202,14 @@ fn c4_what_a_deleted_session_of_a_task_is_owed_goes_to_the_nearest_living_ancest
     stage.observe(mid, Fact::SessionDeleted);
     assert_eq!(stage.end(mid), (State::Lost, Some(Cause::SessionDeleted)));
     stage.stopped(a);
-    let heir = [(
-        format!("task:{top}"),
-        DeliveryState::Owed,
-        Some(Code::SessionNotFound),
-    )];
+    let heir = [(format!("task:{top}"), DeliveryState::Owed, Some(Code::SessionNotFound))];
     assert_eq!(told_to(&stage, done), heir);
     assert_eq!(told_to(&stage, a), heir);
     stage.answer(top, "I wait");
-    assert_eq!(
-        stage.state(top),
-        State::WaitingChildren,
-        "it has not taken them"
-    );
+    assert_eq!(stage.state(top), State::WaitingChildren, "it has not taken them");
     let mut taken: Vec<(TaskId, u32)> = Vec::new();
     while stage.state(top) == State::WaitingChildren {
-        taken.extend(
-            stage
-                .compose()
-                .into_iter()
-                .flat_map(|debrief| debrief.notices),
-        );
+        taken.extend(stage.compose().into_iter().flat_map(|debrief| debrief.notices));
         stage.prompt_taken(top);
         stage.answer(top, "all told");
     }
@@ -335,10 +252,7 @@ fn c5_a_send_to_one_that_waits_for_its_children_has_a_turn() {
     stage.send(a, "how is it going?");
     assert_eq!(stage.state(a), State::WaitingChildren, "its slot is lent");
     stage.answer(b, "done");
-    assert_eq!(
-        (stage.state(a), stage.task(a).turn.send),
-        (State::Running, Some(1))
-    );
+    assert_eq!((stage.state(a), stage.task(a).turn.send), (State::Running, Some(1)));
     stage.prompt_taken(a);
     stage.answer(a, "well");
     assert_eq!(stage.result(a).as_deref(), Some("well"));
@@ -363,13 +277,7 @@ fn c5_words_that_cannot_arrive_are_refused_with_what_to_do() {
         Code::CannotPrompt,
         "a process has no session to go on"
     );
-    assert_eq!(
-        stage.retry(a),
-        Told::Resumed {
-            task: a,
-            generation: 2
-        }
-    );
+    assert_eq!(stage.retry(a), Told::Resumed { task: a, generation: 2 });
 }
 
 #[test]
@@ -378,18 +286,9 @@ fn c6_cancelling_what_is_finished_or_unknown_says_which() {
     stage.answer(a, "done");
     let journal = stage.journal.len();
     for _ in 0..2 {
-        assert_eq!(
-            stage.cancel(a),
-            Told::AlreadyEnded {
-                task: a,
-                state: State::Completed
-            }
-        );
+        assert_eq!(stage.cancel(a), Told::AlreadyEnded { task: a, state: State::Completed });
     }
-    assert_eq!(
-        refused(&stage.cancel(TaskId::from_bits(404))),
-        Code::NotFound
-    );
+    assert_eq!(refused(&stage.cancel(TaskId::from_bits(404))), Code::NotFound);
     assert_eq!(stage.journal.len(), journal);
 }
 
@@ -398,22 +297,9 @@ fn c6_cancelling_twice_is_one_cancel() {
     let (mut stage, a) = running();
     stage.cancel(a);
     let again = stage.cancel(a);
-    assert_eq!(
-        again,
-        Told::Cancelling {
-            task: a,
-            state: State::Stopping,
-            below: Vec::new()
-        }
-    );
+    assert_eq!(again, Told::Cancelling { task: a, state: State::Stopping, below: Vec::new() });
     stage.stopped(a);
-    assert_eq!(
-        stage.cancel(a),
-        Told::AlreadyEnded {
-            task: a,
-            state: State::Cancelled
-        }
-    );
+    assert_eq!(stage.cancel(a), Told::AlreadyEnded { task: a, state: State::Cancelled });
     assert_eq!(stage.times_told(a), 1);
 }
 
@@ -432,10 +318,7 @@ fn c6_a_cancel_turns_a_stop_that_would_have_gone_on() {
 #[test]
 fn c6_a_cancel_does_not_turn_a_timeout_into_something_else() {
     let mut stage = Stage::new();
-    let over = Overrides {
-        timeout_ms: Some(MINUTE),
-        ..Overrides::default()
-    };
+    let over = Overrides { timeout_ms: Some(MINUTE), ..Overrides::default() };
     let a = stage.launch_running(task("a").over(over));
     stage.advance(MINUTE);
     stage.shows_nothing_new(a);
@@ -483,10 +366,7 @@ fn c7_a_late_success_after_a_timeout_and_after_a_stop_given_up_is_stored_too() {
     stage.advance(30 * SECOND);
     assert_eq!(stage.end(a), (State::Lost, Some(Cause::AbortUnconfirmed)));
     stage.answer(a, "too late");
-    assert_eq!(
-        (stage.state(a), stage.late(a).as_deref()),
-        (State::Lost, Some("too late"))
-    );
+    assert_eq!((stage.state(a), stage.late(a).as_deref()), (State::Lost, Some("too late")));
     assert_eq!(stage.times_told(a), 1);
 }
 
@@ -499,17 +379,8 @@ fn c7_an_exit_that_comes_after_the_stop_was_given_up_confirms_it_and_leaves_its_
     assert_eq!(stage.end(a), (State::Lost, Some(Cause::AbortUnconfirmed)));
     assert_eq!(refused(&stage.retry(a)), Code::AbortUnconfirmed);
     stage.exited(a, 0, "last words");
-    assert_eq!(
-        (stage.state(a), stage.late(a).as_deref()),
-        (State::Lost, Some("last words"))
-    );
-    assert_eq!(
-        stage.retry(a),
-        Told::Resumed {
-            task: a,
-            generation: 2
-        }
-    );
+    assert_eq!((stage.state(a), stage.late(a).as_deref()), (State::Lost, Some("last words")));
+    assert_eq!(stage.retry(a), Told::Resumed { task: a, generation: 2 });
 }
 
 #[test]
@@ -517,13 +388,7 @@ fn c8_an_ask_is_seen_once_and_its_answer_reaches_the_child() {
     let (mut stage, a) = running();
     stage.asks_permission(a, "k");
     stage.asks_permission(a, "k");
-    stage.looked(
-        a,
-        Picture {
-            asks: Some(vec![ask("k", AskKind::Permission)]),
-            ..open_picture()
-        },
-    );
+    stage.looked(a, Picture { asks: Some(vec![ask("k", AskKind::Permission)]), ..open_picture() });
     assert_eq!((stage.state(a), stage.held()), (State::WaitingAsk, 1));
     assert_eq!(stage.count(a, "ask_opened"), 1, "people see it once");
     let id = stage.open_ask(a);
@@ -531,9 +396,7 @@ fn c8_an_ask_is_seen_once_and_its_answer_reaches_the_child() {
     assert_eq!(told, Told::Answered { ask: id });
     assert_eq!(stage.state(a), State::Running);
     let wanted = stage.first_wanted(|key| *key == EffectKey::Answer(a, id));
-    let Some(Effect::Answer { key, answer, .. }) = wanted else {
-        panic!("{wanted:?}")
-    };
+    let Some(Effect::Answer { key, answer, .. }) = wanted else { panic!("{wanted:?}") };
     assert_eq!((&*key, answer), ("k", Answer::Allow));
     let again = stage.answer_ask(id, Answer::Deny, Caller::Person);
     assert_eq!(refused(&again), Code::AskClosed, "answered once");
@@ -550,10 +413,7 @@ fn c8_an_ask_that_the_host_no_longer_shows_is_withdrawn() {
     let id = stage.open_ask(a);
     stage.looked(a, open_picture());
     assert_eq!(stage.state(a), State::Running);
-    assert_eq!(
-        refused(&stage.answer_ask(id, Answer::Deny, Caller::Person)),
-        Code::AskClosed
-    );
+    assert_eq!(refused(&stage.answer_ask(id, Answer::Deny, Caller::Person)), Code::AskClosed);
     stage.asks_question(a, "k2");
     stage.observe(a, Fact::AskClosed { key: "k2".into() });
     assert_eq!(stage.state(a), State::Running);
@@ -585,10 +445,7 @@ fn c8_an_answer_for_a_stale_attempt_is_refused() {
     stage.ended(a, bad(error(ErrorClass::RateLimited)));
     stage.stopped(a);
     stage.start(a);
-    assert_eq!(
-        refused(&stage.answer_ask(id, Answer::Allow, Caller::Person)),
-        Code::AskClosed
-    );
+    assert_eq!(refused(&stage.answer_ask(id, Answer::Allow, Caller::Person)), Code::AskClosed);
     assert_eq!(
         refused(&stage.answer_ask(AskId::from_bits(1), Answer::Allow, Caller::Person)),
         Code::AskClosed
@@ -603,10 +460,7 @@ fn c8_a_child_cannot_answer_its_own_ask() {
     stage.asks_question(a, "k");
     let id = stage.open_ask(a);
     for by in [Caller::Task(a), Caller::Task(b)] {
-        assert_eq!(
-            refused(&stage.answer_ask(id, Answer::Text("yes".into()), by)),
-            Code::OwnAsk
-        );
+        assert_eq!(refused(&stage.answer_ask(id, Answer::Text("yes".into()), by)), Code::OwnAsk);
     }
     assert_eq!(
         refused(&stage.answer_ask(id, Answer::Allow, Caller::Person)),
@@ -621,13 +475,7 @@ fn c8_a_child_cannot_answer_its_own_ask() {
 fn c8_two_asks_are_two_and_the_child_goes_on_after_both() {
     let (mut stage, a) = running();
     let both = vec![ask("k1", AskKind::Permission), ask("k2", AskKind::Question)];
-    stage.looked(
-        a,
-        Picture {
-            asks: Some(both),
-            ..open_picture()
-        },
-    );
+    stage.looked(a, Picture { asks: Some(both), ..open_picture() });
     let ids: Vec<AskId> = stage.task(a).open_asks().map(|ask| ask.id).collect();
     assert_eq!(ids.len(), 2);
     assert_ne!(ids[0], ids[1]);

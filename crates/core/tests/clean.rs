@@ -1,10 +1,6 @@
 //! What is written down reads back: specs, rows, journal lines, debriefs and posts survive JSON.
 
-#![expect(
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on must fail"
-)]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
 mod stage;
 
@@ -36,11 +32,7 @@ fn reads_back<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) {
 }
 
 fn a_text() -> TextRef {
-    TextRef {
-        full_bytes: Some(9_000_000),
-        blank: true,
-        ..Payload::from("héllo\n").text
-    }
+    TextRef { full_bytes: Some(9_000_000), blank: true, ..Payload::from("héllo\n").text }
 }
 
 fn an_error() -> HostError {
@@ -67,12 +59,7 @@ fn a_rich_spec() -> Spec {
         retry_interrupted: Some(9),
         timeout_ms: Some(u64::MAX),
     };
-    let budget = Budget {
-        calls: Some(1),
-        tokens: Some(2),
-        cost: Some(3),
-        wall_ms: Some(4),
-    };
+    let budget = Budget { calls: Some(1), tokens: Some(2), cost: Some(3), wall_ms: Some(4) };
     let launch = by_model("näme \"x\"", &["p/a", "q/b"])
         .parent("claude@laptop:5b0c-1")
         .origin("thread:matrix/!room:server#$root")
@@ -134,19 +121,14 @@ fn a_debrief_reads_back() {
     };
     reads_back(&bare);
     for batch in [BatchId::Named("a".into()), BatchId::Open(7)] {
-        reads_back(&Debrief {
-            batch,
-            ..bare.clone()
-        });
+        reads_back(&Debrief { batch, ..bare.clone() });
     }
 }
 
 #[test]
 fn a_post_reads_back() {
     let kinds = [
-        PostKind::Answer {
-            debrief: DebriefId::from_bits(3),
-        },
+        PostKind::Answer { debrief: DebriefId::from_bits(3) },
         PostKind::Marker {
             task: TaskId::from_bits(4),
             generation: 2,
@@ -166,9 +148,7 @@ fn a_post_reads_back() {
             code: Some(Code::RoomClosed),
         };
         reads_back(&post);
-        reads_back(&OutboxRecord::PostSealed {
-            post: Box::new(Post { code: None, ..post }),
-        });
+        reads_back(&OutboxRecord::PostSealed { post: Box::new(Post { code: None, ..post }) });
     }
 }
 
@@ -183,57 +163,32 @@ fn facts() -> Vec<Fact> {
         ..open_picture()
     };
     vec![
-        Fact::SessionMade {
-            session: "ses".into(),
-        },
+        Fact::SessionMade { session: "ses".into() },
         Fact::StartFailed { error: an_error() },
         Fact::StartUnsure { why: "?".into() },
         Fact::PromptTaken,
         Fact::PromptRefused { error: an_error() },
         Fact::PromptUnsure { why: "?".into() },
         Fact::Active,
-        Fact::ToolBegan {
-            call: call(u64::MAX, "bash", Some(u64::MAX)),
-        },
+        Fact::ToolBegan { call: call(u64::MAX, "bash", Some(u64::MAX)) },
         Fact::ToolEnded { id: 1 },
         spent(1, 2),
-        Fact::AskOpened {
-            ask: ask("k", AskKind::Permission),
-        },
+        Fact::AskOpened { ask: ask("k", AskKind::Permission) },
         Fact::AskClosed { key: "k".into() },
         Fact::Todos { open: 1 },
-        Fact::Ended {
-            end: bad(an_error()),
-        },
+        Fact::Ended { end: bad(an_error()) },
         Fact::EndHint,
         Fact::ErrorHint { error: an_error() },
         Fact::ProviderWait { error: an_error() },
-        Fact::OddWord {
-            word: "meditating".into(),
-        },
+        Fact::OddWord { word: "meditating".into() },
         Fact::Busy,
         Fact::Compacted,
-        Fact::Exited {
-            exit: Exit {
-                code: None,
-                signal: Some(9),
-            },
-            text: None,
-        },
+        Fact::Exited { exit: Exit { code: None, signal: Some(9) }, text: None },
         Fact::Looked { picture: ended },
         Fact::Looked {
-            picture: Picture {
-                turn: TurnRecord::Absent,
-                asks: None,
-                ..open_picture()
-            },
+            picture: Picture { turn: TurnRecord::Absent, asks: None, ..open_picture() },
         },
-        Fact::Looked {
-            picture: Picture {
-                turn: TurnRecord::Unreadable,
-                ..open_picture()
-            },
-        },
+        Fact::Looked { picture: Picture { turn: TurnRecord::Unreadable, ..open_picture() } },
         Fact::LookFailed { why: "?".into() },
         Fact::Interrupted { why: "?".into() },
         Fact::SessionDeleted,
@@ -246,21 +201,11 @@ fn facts() -> Vec<Fact> {
 /// Lines that a story seldom writes.
 fn rare_lines() -> Vec<TaskRecord> {
     let id = TaskId::from_bits(5);
-    let amount = Spend {
-        calls: 1,
-        tokens: 2,
-        cost: u64::MAX,
-    };
+    let amount = Spend { calls: 1, tokens: 2, cost: u64::MAX };
     vec![
         TaskRecord::Late { text: a_text() },
-        TaskRecord::Result {
-            text: Some(a_text()),
-            error: Some(Box::new(an_error())),
-        },
-        TaskRecord::Result {
-            text: None,
-            error: None,
-        },
+        TaskRecord::Result { text: Some(a_text()), error: Some(Box::new(an_error())) },
+        TaskRecord::Result { text: None, error: None },
         TaskRecord::AskMoved {
             ask: AskId::from_bits(1),
             to: homing_core::task::AskState::Answered,
@@ -274,34 +219,19 @@ fn rare_lines() -> Vec<TaskRecord> {
             code: Some(Code::SessionNotFound),
         },
         TaskRecord::Reserved { child: id, amount },
-        TaskRecord::Refunded {
-            child: id,
-            amount,
-            used: Spend::default(),
-        },
-        TaskRecord::Charged {
-            child: id,
-            used: amount,
-        },
-        TaskRecord::OrphanGone {
-            attempt: 1,
-            confirmed: false,
-        },
+        TaskRecord::Refunded { child: id, amount, used: Spend::default() },
+        TaskRecord::Charged { child: id, used: amount },
+        TaskRecord::OrphanGone { attempt: 1, confirmed: false },
     ]
 }
 
 /// Work that goes through everything: models, pauses, asks, sends, children, heirs, resumes.
 fn story() -> Stage {
     let mut stage = Stage::slots(5);
-    let budget = Budget {
-        tokens: Some(1_000),
-        ..Budget::default()
-    };
+    let budget = Budget { tokens: Some(1_000), ..Budget::default() };
     let a = stage.launch_running(by_model("a", &["p/a", "p/b"]).budget(budget).key("k"));
-    let b = stage.launch_running(task("b").by(a).budget(Budget {
-        tokens: Some(10),
-        ..Budget::default()
-    }));
+    let b = stage
+        .launch_running(task("b").by(a).budget(Budget { tokens: Some(10), ..Budget::default() }));
     let c = stage.launch(task("c").by(a).after(&[b]));
     stage.observe(b, spent(5, 5));
     stage.observe(c, Fact::EndHint);
@@ -335,14 +265,7 @@ fn story() -> Stage {
     stage.cancel(d);
     stage.advance(30 * SECOND);
     let session: Arc<str> = stage.session_of(d).into();
-    stage.observe_at(
-        d,
-        Fence {
-            attempt: 1,
-            turn: 0,
-        },
-        Fact::SessionMade { session },
-    );
+    stage.observe_at(d, Fence { attempt: 1, turn: 0 }, Fact::SessionMade { session });
     stage.telemetry_taken(d, 1);
     let e = stage.launch_running(by_model("e", &["q/a", "q/b"]));
     stage.ended(e, bad(error(ErrorClass::RateLimited)));
@@ -350,10 +273,7 @@ fn story() -> Stage {
     let f = stage.launch_running(task("f"));
     stage.ended(
         f,
-        bad(HostError {
-            until_wall: Some(stage.now.wall + 1),
-            ..error(ErrorClass::Quota)
-        }),
+        bad(HostError { until_wall: Some(stage.now.wall + 1), ..error(ErrorClass::Quota) }),
     );
     stage.adopt("ses_x", task("x").parent("opencode:ses_p"));
     stage.adopt("ses_x", task("x").parent("opencode:ses_q"));
@@ -369,18 +289,12 @@ fn heirs(stage: &mut Stage) {
     stage.answer(low, "found");
     stage.cancel(mid);
     stage.stopped(mid);
-    assert_eq!(
-        stage.notices(low)[0].to,
-        homing_core::refs::ParentRef::Task(top)
-    );
+    assert_eq!(stage.notices(low)[0].to, homing_core::refs::ParentRef::Task(top));
 }
 
 #[test]
 fn every_kind_of_line_is_written_the_same_after_it_was_read() {
-    let fence = Fence {
-        attempt: u32::MAX,
-        turn: 0,
-    };
+    let fence = Fence { attempt: u32::MAX, turn: 0 };
     let mut lines: Vec<TaskRecord> = story()
         .journal
         .into_iter()
@@ -392,11 +306,7 @@ fn every_kind_of_line_is_written_the_same_after_it_was_read() {
             }
         })
         .collect();
-    lines.extend(
-        facts()
-            .into_iter()
-            .map(|fact| TaskRecord::Seen { fence, fact }),
-    );
+    lines.extend(facts().into_iter().map(|fact| TaskRecord::Seen { fence, fact }));
     lines.extend(rare_lines());
     let mut words = BTreeSet::new();
     for line in &lines {
@@ -444,17 +354,10 @@ const KINDS: [&str; 24] = [
 fn every_fact_is_written_under_its_own_word() {
     for fact in facts() {
         let text = serde_json::to_string(&fact).unwrap();
-        assert!(
-            text.contains(&format!("\"fact\":\"{}\"", fact.word())),
-            "{text}"
-        );
+        assert!(text.contains(&format!("\"fact\":\"{}\"", fact.word())), "{text}");
     }
     let words: BTreeSet<&str> = facts().iter().map(Fact::word).collect();
-    assert_eq!(
-        words.len(),
-        facts().len() - 2,
-        "a picture is there three times"
-    );
+    assert_eq!(words.len(), facts().len() - 2, "a picture is there three times");
 }
 
 #[test]
@@ -474,13 +377,7 @@ fn rows_read_back_and_a_journal_that_was_read_back_folds_to_the_same_rows() {
         reads_back(&rows[id]);
     }
     for (id, row) in &rows {
-        assert_eq!(
-            *row,
-            Task {
-                live: Live::default(),
-                ..stage.task(*id)
-            }
-        );
+        assert_eq!(*row, Task { live: Live::default(), ..stage.task(*id) });
     }
     assert!(rows.len() > 8);
 }
@@ -511,21 +408,10 @@ fn every_word_reads_back_as_it_is_written() {
 #[test]
 fn a_reason_reads_back_and_says_something() {
     let reasons = [
-        Reason::Quiet {
-            for_ms: 45 * MINUTE,
-        },
-        Reason::SessionGone {
-            cause: Cause::SessionDeleted,
-            for_ms: 0,
-        },
-        Reason::ChainUsedUp {
-            error: an_error(),
-            attempts: 5,
-        },
-        Reason::Asked {
-            by: Caller::Task(TaskId::from_bits(1)),
-            text: Some("enough".into()),
-        },
+        Reason::Quiet { for_ms: 45 * MINUTE },
+        Reason::SessionGone { cause: Cause::SessionDeleted, for_ms: 0 },
+        Reason::ChainUsedUp { error: an_error(), attempts: 5 },
+        Reason::Asked { by: Caller::Task(TaskId::from_bits(1)), text: Some("enough".into()) },
         Reason::TimeUp { after_ms: HOUR },
         Reason::SubtreeSettled,
     ];

@@ -35,10 +35,7 @@ fn n1_two_siblings_that_end_together_are_told_once_each_in_one_debrief() {
 
     let debrief = stage.seal(BOT);
     assert_eq!(debrief.notices, [(a, 1), (b, 1)]);
-    assert_eq!(
-        [stage.notice_state(a), stage.notice_state(b)],
-        [DeliveryState::Sealed; 2]
-    );
+    assert_eq!([stage.notice_state(a), stage.notice_state(b)], [DeliveryState::Sealed; 2]);
     assert_eq!(stage.tries_before(debrief.id), 0);
 
     stage.accepted(debrief.id);
@@ -50,11 +47,7 @@ fn n1_two_siblings_that_end_together_are_told_once_each_in_one_debrief() {
     }
     assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Settled);
     assert_eq!(stage.times_sealed(BOT), 1);
-    assert_eq!(
-        stage.world.parent(&parent_ref(BOT)),
-        None,
-        "nothing is owed and nothing is out"
-    );
+    assert_eq!(stage.world.parent(&parent_ref(BOT)), None, "nothing is owed and nothing is out");
     stage.advance(HOUR);
     assert_eq!(stage.times_wished(&EffectKey::Deliver(debrief.id)), 1);
 }
@@ -75,29 +68,19 @@ fn n2_a_transport_error_is_tried_again_with_backoff_until_it_is_accepted() {
     }
     for (n, wait) in waits.iter().enumerate() {
         let least = SECOND << n;
-        assert!(
-            (least..=least * 5 / 4 + 100).contains(wait),
-            "wait {n} was {wait}"
-        );
+        assert!((least..=least * 5 / 4 + 100).contains(wait), "wait {n} was {wait}");
     }
     assert_eq!(stage.notice_state(id), DeliveryState::Sealed);
     stage.accepted(debrief.id);
     stage.answered(debrief.id, "at last");
     assert_eq!(stage.notice_state(id), DeliveryState::Settled);
-    assert_eq!(
-        stage.times_sealed(BOT),
-        1,
-        "the same debrief, under the same key"
-    );
+    assert_eq!(stage.times_sealed(BOT), 1, "the same debrief, under the same key");
 }
 
 #[test]
 fn n2_a_parent_that_names_a_time_is_not_sent_to_before_it() {
     let (mut stage, _, debrief) = one_sealed();
-    let fact = DeliveryFact::Failed {
-        why: "429".into(),
-        retry_after_ms: Some(40 * SECOND),
-    };
+    let fact = DeliveryFact::Failed { why: "429".into(), retry_after_ms: Some(40 * SECOND) };
     stage.delivery(debrief.id, fact);
     stage.advance(40 * SECOND - 1);
     assert!(!stage.wants_deliver(debrief.id));
@@ -117,10 +100,7 @@ fn n3_a_parent_in_mid_turn_gets_no_second_turn() {
     stage.turn_began(BOT, "t2");
     assert!(!stage.wants_compose(BOT));
     stage.turn_ended(BOT, "t1");
-    assert!(
-        !stage.wants_compose(BOT),
-        "the end of another turn is not the end of this one"
-    );
+    assert!(!stage.wants_compose(BOT), "the end of another turn is not the end of this one");
     stage.turn_ended(BOT, "t2");
     assert!(stage.wants_compose(BOT));
 }
@@ -135,10 +115,7 @@ fn n3_a_sealed_debrief_waits_while_the_parent_is_in_a_turn_also_when_it_is_sent_
     stage.delivery_failed(debrief.id);
     stage.turn_began(BOT, "t3");
     stage.advance(5 * SECOND);
-    assert!(
-        !stage.wants_deliver(debrief.id),
-        "its time has come, but the parent is in a turn"
-    );
+    assert!(!stage.wants_deliver(debrief.id), "its time has come, but the parent is in a turn");
     stage.turn_ended(BOT, "t3");
     assert_eq!(stage.tries_before(debrief.id), 1);
 }
@@ -151,15 +128,9 @@ fn n3_a_turn_whose_end_is_not_told_delays_for_a_bounded_time() {
     stage.answer(a, "done");
     assert!(!stage.wants_look_at(BOT));
     stage.advance(MINUTE);
-    assert!(
-        stage.wants_look_at(BOT),
-        "asked again, though nobody said that the turn ended"
-    );
+    assert!(stage.wants_look_at(BOT), "asked again, though nobody said that the turn ended");
     stage.turn_began(BOT, "t1");
-    assert!(
-        !stage.wants_look_at(BOT),
-        "it still runs: asked again later"
-    );
+    assert!(!stage.wants_look_at(BOT), "it still runs: asked again later");
     stage.advance(MINUTE);
     assert!(stage.wants_look_at(BOT));
     stage.between_turns(BOT);
@@ -191,10 +162,7 @@ fn n3_a_look_that_a_new_turn_overtook_proves_nothing() {
     assert!(stage.wants_look_at(BOT));
     stage.turn_began(BOT, "t2");
     stage.between_turns(BOT);
-    assert!(
-        !stage.wants_compose(BOT),
-        "the look was from before that turn"
-    );
+    assert!(!stage.wants_compose(BOT), "the look was from before that turn");
 }
 
 #[test]
@@ -217,10 +185,7 @@ fn n3_a_parent_that_says_busy_is_asked_less_and_less_often_and_never_counted_as_
     assert!((30..=40).contains(&looks), "{looks} looks in half an hour");
     assert_eq!(sends, looks + 1);
     let now = stage.debrief(debrief.id);
-    assert_eq!(
-        (now.state, now.tries, now.code),
-        (DeliveryState::Sealed, 0, None)
-    );
+    assert_eq!((now.state, now.tries, now.code), (DeliveryState::Sealed, 0, None));
     stage.turn_ended(BOT, "whichever it was");
     assert!(stage.wants_deliver(debrief.id), "told otherwise: at once");
     stage.answered(debrief.id, "ok");
@@ -270,10 +235,7 @@ fn n4_a_parent_that_cannot_be_asked_at_all_is_named_with_a_code_and_told_when_it
     }
     assert!((8..=13).contains(&looks), "{looks} looks in twenty minutes");
     let notice = &stage.notices(id)[0];
-    assert_eq!(
-        (notice.state, notice.code),
-        (DeliveryState::Owed, Some(Code::HandshakeFailed))
-    );
+    assert_eq!((notice.state, notice.code), (DeliveryState::Owed, Some(Code::HandshakeFailed)));
     assert_eq!(stage.times_notice(id, DeliveryState::Owed), 1, "said once");
     stage.advance(5 * MINUTE);
     stage.between_turns(BOT);
@@ -326,11 +288,7 @@ fn n6_the_wake_of_text_that_is_in_the_context_does_not_insert_it_again() {
     assert_eq!(stage.tries_before(debrief.id), 0);
     stage.accepted(debrief.id);
     stage.advance(MINUTE);
-    assert_eq!(
-        stage.tries_before(debrief.id),
-        1,
-        "the parent is asked for the key first"
-    );
+    assert_eq!(stage.tries_before(debrief.id), 1, "the parent is asked for the key first");
     assert_eq!(stage.debrief(debrief.id).text, debrief.text);
     stage.words_of(&debrief);
     assert_eq!(stage.times_sealed(BOT), 1);
@@ -341,10 +299,7 @@ fn n7_g19_what_a_person_typed_goes_first() {
     let mut stage = Stage::new();
     let id = stage.errand_done(errand("a", "t1"), "done");
     stage.person_waits(BOT, 1);
-    assert!(
-        !stage.wants_compose(BOT),
-        "a message of a person waits to be taken"
-    );
+    assert!(!stage.wants_compose(BOT), "a message of a person waits to be taken");
     stage.advance(HOUR);
     assert!(!stage.wants_compose(BOT));
     stage.turn_began(BOT, "the person's");
@@ -353,10 +308,7 @@ fn n7_g19_what_a_person_typed_goes_first() {
     stage.turn_ended(BOT, "the person's");
     let debrief = stage.seal(BOT);
     stage.person_waits(BOT, 2);
-    assert!(
-        !stage.wants_deliver(debrief.id),
-        "sealed, and still behind a person"
-    );
+    assert!(!stage.wants_deliver(debrief.id), "sealed, and still behind a person");
     stage.person_waits(BOT, 0);
     assert!(stage.wants_deliver(debrief.id));
     assert_eq!(debrief.notices, [(id, 1)]);
@@ -367,19 +319,13 @@ fn n8_what_ended_before_a_restart_is_told_once_after_it() {
     let mut stage = Stage::new();
     let id = stage.errand_done(errand("a", "t1"), "done");
     stage.restart();
-    assert!(
-        !stage.wants_compose(BOT),
-        "whether the parent is in a turn is not known any more"
-    );
+    assert!(!stage.wants_compose(BOT), "whether the parent is in a turn is not known any more");
     assert!(stage.wants_look_at(BOT));
     stage.between_turns(BOT);
     let debrief = stage.seal(BOT);
     stage.restart();
     assert!(!stage.wants_deliver(debrief.id));
-    assert!(
-        stage.wants_look_at(BOT),
-        "a sealed debrief waits: the parent must be asked"
-    );
+    assert!(stage.wants_look_at(BOT), "a sealed debrief waits: the parent must be asked");
     stage.between_turns(BOT);
     assert_eq!(
         stage.tries_before(debrief.id),
@@ -387,10 +333,7 @@ fn n8_what_ended_before_a_restart_is_told_once_after_it() {
         "it may have been sent: the parent is asked for the key"
     );
     let now = stage.debrief(debrief.id);
-    assert_eq!(
-        (now.notices, now.text, now.nonce),
-        (debrief.notices, debrief.text, debrief.nonce)
-    );
+    assert_eq!((now.notices, now.text, now.nonce), (debrief.notices, debrief.text, debrief.nonce));
     stage.accepted(debrief.id);
     stage.answered(debrief.id, "ok");
     assert_eq!(stage.times_sealed(BOT), 1);
@@ -438,9 +381,8 @@ fn n9_after_a_long_downtime_the_parent_is_asked_before_it_is_called_silent() {
 fn n10_fifty_that_end_at_once_come_home_in_one_debrief_in_the_order_they_ended() {
     let play = || {
         let mut stage = Stage::slots(0);
-        let all: Vec<TaskId> = (0..50)
-            .map(|n| stage.launch_running(errand(&format!("task {n}"), "t1")))
-            .collect();
+        let all: Vec<TaskId> =
+            (0..50).map(|n| stage.launch_running(errand(&format!("task {n}"), "t1"))).collect();
         stage.turn_ended(BOT, "t1");
         let order: Vec<TaskId> = (0..50).map(|n| all[n * 7 % 50]).collect();
         for id in &order {
@@ -453,10 +395,8 @@ fn n10_fifty_that_end_at_once_come_home_in_one_debrief_in_the_order_they_ended()
     let (order, debrief, text, mut stage) = play();
     let told: Vec<(TaskId, u32)> = order.iter().map(|id| (*id, 1)).collect();
     assert_eq!(debrief.notices, told);
-    let places: Vec<usize> = order
-        .iter()
-        .map(|id| text.find(&format!(" {id} ")).unwrap())
-        .collect();
+    let places: Vec<usize> =
+        order.iter().map(|id| text.find(&format!(" {id} ")).unwrap()).collect();
     assert!(places.is_sorted(), "told in another order than they ended");
     assert!(text.len() <= 32 << 10);
     stage.answered(debrief.id, "thanks");
@@ -464,18 +404,14 @@ fn n10_fifty_that_end_at_once_come_home_in_one_debrief_in_the_order_they_ended()
     assert!(!stage.wants_compose(BOT));
 
     let (_, again, same, _) = play();
-    assert_eq!(
-        (again.id, again.notices, same),
-        (debrief.id, debrief.notices, text)
-    );
+    assert_eq!((again.id, again.notices, same), (debrief.id, debrief.notices, text));
 }
 
 #[test]
 fn n11_twenty_five_ends_during_a_long_turn_are_all_in_one_debrief() {
     let mut stage = Stage::slots(0);
-    let all: Vec<TaskId> = (0..25)
-        .map(|n| stage.launch_running(errand(&n.to_string(), "t1")))
-        .collect();
+    let all: Vec<TaskId> =
+        (0..25).map(|n| stage.launch_running(errand(&n.to_string(), "t1"))).collect();
     stage.turn_ended(BOT, "t1");
     stage.turn_began(BOT, "t2");
     for id in &all {
@@ -486,15 +422,9 @@ fn n11_twenty_five_ends_during_a_long_turn_are_all_in_one_debrief() {
     assert!(!stage.wants_compose(BOT));
     stage.turn_ended(BOT, "t2");
     let debrief = stage.seal(BOT);
-    assert_eq!(
-        debrief.notices,
-        all.iter().map(|id| (*id, 1)).collect::<Vec<_>>()
-    );
+    assert_eq!(debrief.notices, all.iter().map(|id| (*id, 1)).collect::<Vec<_>>());
     stage.answered(debrief.id, "ok");
-    assert!(
-        all.iter()
-            .all(|id| stage.notice_state(*id) == DeliveryState::Settled)
-    );
+    assert!(all.iter().all(|id| stage.notice_state(*id) == DeliveryState::Settled));
     assert_eq!(stage.times_sealed(BOT), 1);
 }
 
@@ -511,9 +441,7 @@ fn n11_a_batch_is_told_ten_minutes_after_its_first_end_and_the_rest_goes_to_the_
     let first = stage.seal(BOT);
     assert_eq!(first.notices, [(a, 1), (b, 1)]);
     assert!(
-        stage
-            .words_of(&first)
-            .contains(&format!("Still out:\n- {slow} \"slow\": running since"))
+        stage.words_of(&first).contains(&format!("Still out:\n- {slow} \"slow\": running since"))
     );
     stage.answer(slow, "three");
     assert!(!stage.wants_compose(BOT), "one in flight per parent");
@@ -540,11 +468,7 @@ fn n12_ends_that_come_close_together_all_arrive() {
             stage.ack_debrief(debrief.id);
             told.extend(debrief.notices);
         }
-        assert_eq!(
-            told,
-            ids.iter().map(|id| (*id, 1)).collect::<Vec<_>>(),
-            "gap {gap}"
-        );
+        assert_eq!(told, ids.iter().map(|id| (*id, 1)).collect::<Vec<_>>(), "gap {gap}");
         assert_eq!(stage.world.parent(&parent_ref("inbox:cli")), None);
     }
 }
@@ -575,28 +499,11 @@ fn n14_what_a_parent_owns_is_answered_in_full_from_the_ledger() {
     stage.restart();
     let parent = stage.world.parent(&parent_ref(BOT)).unwrap();
     assert_eq!(parent.living.iter().copied().collect::<Vec<_>>(), [b, c]);
-    assert_eq!(
-        parent.owed_count(),
-        2,
-        "what is owed is there, what waits to be read too"
-    );
-    assert_eq!(
-        parent
-            .inbox
-            .iter()
-            .map(|(_, id, _)| *id)
-            .collect::<Vec<_>>(),
-        [quiet]
-    );
-    assert!(
-        !stage.wants_compose(BOT),
-        "what is kept for reading wakes nobody"
-    );
+    assert_eq!(parent.owed_count(), 2, "what is owed is there, what waits to be read too");
+    assert_eq!(parent.inbox.iter().map(|(_, id, _)| *id).collect::<Vec<_>>(), [quiet]);
+    assert!(!stage.wants_compose(BOT), "what is kept for reading wakes nobody");
     assert_eq!(stage.ack_notice(quiet, 1), Told::Acked { known: true });
-    assert_eq!(
-        stage.world.parent(&parent_ref(BOT)).unwrap().owed_count(),
-        1
-    );
+    assert_eq!(stage.world.parent(&parent_ref(BOT)).unwrap().owed_count(), 1);
 }
 
 #[test]
@@ -613,10 +520,7 @@ fn n16_after_an_early_error_and_a_later_answer_the_answer_is_read() {
     assert_eq!(stage.task(id).error, None);
     let debrief = stage.seal(BOT);
     let text = stage.words_of(&debrief);
-    assert!(
-        text.contains("| the answer\n") && !text.contains("overloaded"),
-        "{text}"
-    );
+    assert!(text.contains("| the answer\n") && !text.contains("overloaded"), "{text}");
 }
 
 #[test]
@@ -624,10 +528,7 @@ fn n17_an_id_of_something_else_is_told_apart() {
     let mut stage = Stage::new();
     let id = stage.launch_running(task("a"));
     let why = "ses_1_1".parse::<TaskId>().unwrap_err().to_string();
-    assert!(
-        why.contains("\"ses_1_1\" is not a task id") && why.contains("bg_"),
-        "{why}"
-    );
+    assert!(why.contains("\"ses_1_1\" is not a task id") && why.contains("bg_"), "{why}");
     let session = stage.session_of(id).into();
     assert_eq!(
         stage.world.by_session(&"script".into(), &session),
@@ -636,10 +537,7 @@ fn n17_an_id_of_something_else_is_told_apart() {
     );
 
     let never = TaskId::from_bits(999);
-    let told = stage.ask(|request| Input::Read {
-        request,
-        task: never,
-    });
+    let told = stage.ask(|request| Input::Read { request, task: never });
     assert_eq!(refused(&told), Code::NotFound);
     assert!(refusal(&told).contains(&never.to_string()), "{told:?}");
 
@@ -654,10 +552,7 @@ fn n17_an_id_of_something_else_is_told_apart() {
             text: None,
             quiet: false
         }),
-        Told::AlreadyEnded {
-            task: id,
-            state: State::Completed
-        }
+        Told::AlreadyEnded { task: id, state: State::Completed }
     );
     stage.give(Input::Expired { tasks: vec![id] });
     assert!(stage.world.task(id).is_none());
@@ -670,11 +565,7 @@ fn n20_a_read_whose_reply_was_cut_off_leaves_the_notice_owed() {
     stage.answer(id, "done");
     let request = stage.read(id);
     assert!(matches!(stage.told(request), Some(Told::ReadNow { .. })));
-    assert_eq!(
-        stage.notice_state(id),
-        DeliveryState::Owed,
-        "reading alone settles nothing"
-    );
+    assert_eq!(stage.notice_state(id), DeliveryState::Owed, "reading alone settles nothing");
     stage.turn_ended(BOT, "t1");
     let debrief = stage.seal(BOT);
     assert_eq!(debrief.notices, [(id, 1)]);
@@ -705,9 +596,5 @@ fn a_parent_that_was_deleted_gets_nothing_sent_any_more() {
         (DeliveryState::Undeliverable, Some(Code::SessionNotFound))
     );
     stage.ack_notice(id, 1);
-    assert_eq!(
-        stage.debrief_state(debrief.id),
-        DeliveryState::Settled,
-        "nothing rests for ever"
-    );
+    assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Settled, "nothing rests for ever");
 }

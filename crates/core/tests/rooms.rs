@@ -69,36 +69,21 @@ fn g2_a_failure_with_exit_code_1_is_told_by_the_parent_and_not_by_a_marker() {
     );
     assert!(text.contains("| undefined reference to main\n"), "{text}");
     stage.answered(debrief.id, "The build fails: main is missing.");
-    assert_eq!(
-        stage.room(),
-        [said(GROUP, "The build fails: main is missing.")]
-    );
+    assert_eq!(stage.room(), [said(GROUP, "The build fails: main is missing.")]);
 }
 
 #[test]
 fn g3_a_timeout_is_told_to_the_parent_with_the_partial_output() {
     let mut stage = Stage::new();
-    let over = Overrides {
-        timeout_ms: Some(5 * MINUTE),
-        ..Overrides::default()
-    };
+    let over = Overrides { timeout_ms: Some(5 * MINUTE), ..Overrides::default() };
     let id = stage.launch_running(group_errand("slow", "t1").process().over(over));
     stage.turn_ended(BOT, "t1");
     stage.advance(5 * MINUTE);
     stage.looked(id, open_picture());
     stage.fire();
     assert_eq!(stage.state(id), State::Stopping);
-    let exit = Exit {
-        code: None,
-        signal: Some(15),
-    };
-    stage.observe(
-        id,
-        Fact::Exited {
-            exit,
-            text: Some(Payload::from("halfway there")),
-        },
-    );
+    let exit = Exit { code: None, signal: Some(15) };
+    stage.observe(id, Fact::Exited { exit, text: Some(Payload::from("halfway there")) });
     assert_eq!(stage.end(id), (State::TimedOut, Some(Cause::Timeout)));
     let debrief = stage.seal(BOT);
     let text = stage.words_of(&debrief);
@@ -109,20 +94,14 @@ fn g3_a_timeout_is_told_to_the_parent_with_the_partial_output() {
     assert!(text.contains("| halfway there\n"), "{text}");
     assert!(stage.room().is_empty(), "no raw text");
     stage.answered(debrief.id, "It took too long; half is done.");
-    assert_eq!(
-        stage.room(),
-        [said(GROUP, "It took too long; half is done.")]
-    );
+    assert_eq!(stage.room(), [said(GROUP, "It took too long; half is done.")]);
 }
 
 #[test]
 fn g4_telemetry_has_one_whole_record_per_end_and_the_conversation_none() {
     let mut stage = Stage::new();
-    let id = stage.launch_running(
-        group_errand("tests", "t1")
-            .models(&["acme/large"])
-            .agent("builder"),
-    );
+    let id =
+        stage.launch_running(group_errand("tests", "t1").models(&["acme/large"]).agent("builder"));
     stage.turn_ended(BOT, "t1");
     stage.tool_began(id, 1, "bash", Some(1));
     stage.tool_ended(id, 1);
@@ -180,12 +159,8 @@ fn g5_without_a_parent_the_room_gets_one_marker_with_its_code() {
 #[test]
 fn g5_a_silent_or_quietly_cancelled_task_without_a_parent_leaves_no_marker() {
     let mut stage = Stage::new();
-    let silent = stage.launch_running(
-        task("a")
-            .parent("none")
-            .origin(GROUP)
-            .notify(Notify::Silent),
-    );
+    let silent =
+        stage.launch_running(task("a").parent("none").origin(GROUP).notify(Notify::Silent));
     stage.answer(silent, "done");
     let quiet = stage.launch_running(task("b").parent("none").origin(GROUP));
     let cancelled = stage.ask(|request| homing_core::input::Input::Cancel {
@@ -195,10 +170,7 @@ fn g5_a_silent_or_quietly_cancelled_task_without_a_parent_leaves_no_marker() {
         text: None,
         quiet: true,
     });
-    assert!(
-        matches!(cancelled, Told::Cancelling { .. }),
-        "{cancelled:?}"
-    );
+    assert!(matches!(cancelled, Told::Cancelling { .. }), "{cancelled:?}");
     stage.stopped(quiet);
     assert_eq!(stage.state(quiet), State::Cancelled);
     assert!(stage.posts_sealed().is_empty());
@@ -210,28 +182,15 @@ fn g6_nothing_that_a_child_says_on_the_way_reaches_the_room() {
     let id = stage.launch_running(group_errand("chatty", "t1"));
     stage.turn_ended(BOT, "t1");
     stage.observe(id, Fact::Active);
-    stage.observe(
-        id,
-        Fact::ToolBegan {
-            call: call(1, "post_message", None),
-        },
-    );
-    stage.observe(
-        id,
-        Fact::AskOpened {
-            ask: ask("p1", homing_core::fact::AskKind::Permission),
-        },
-    );
+    stage.observe(id, Fact::ToolBegan { call: call(1, "post_message", None) });
+    stage.observe(id, Fact::AskOpened { ask: ask("p1", homing_core::fact::AskKind::Permission) });
     stage.observe(id, Fact::AskClosed { key: "p1".into() });
     stage.tool_ended(id, 1);
     stage.answer(id, "@room the final text");
     assert!(stage.posts_sealed().is_empty());
     let debrief = stage.seal(BOT);
     stage.accepted(debrief.id);
-    assert!(
-        stage.posts_sealed().is_empty(),
-        "also its final text waits for the parent"
-    );
+    assert!(stage.posts_sealed().is_empty(), "also its final text waits for the parent");
 }
 
 #[test]
@@ -241,9 +200,7 @@ fn g7_a_parent_that_chooses_silence_settles_and_nothing_is_posted() {
     let debrief = stage.seal(BOT);
     let token = homing_core::silence::token(&debrief.nonce);
     assert!(
-        stage
-            .words_of(&debrief)
-            .contains(&format!("answer with this and nothing else: {token}\n"))
+        stage.words_of(&debrief).contains(&format!("answer with this and nothing else: {token}\n"))
     );
     stage.stays_silent(&debrief);
     assert_eq!(stage.notice_state(id), DeliveryState::Settled);
@@ -267,15 +224,9 @@ fn g7_a_required_reply_that_is_empty_falls_back_once() {
         assert_eq!(stage.room(), [said(GROUP, &marker)]);
         assert!(matches!(
             stage.posts_sealed()[0].kind,
-            PostKind::Marker {
-                code: Code::TelemetryFallback,
-                ..
-            }
+            PostKind::Marker { code: Code::TelemetryFallback, .. }
         ));
-        assert_eq!(
-            [stage.notice_state(a), stage.notice_state(b)],
-            [DeliveryState::Settled; 2]
-        );
+        assert_eq!([stage.notice_state(a), stage.notice_state(b)], [DeliveryState::Settled; 2]);
     }
 }
 
@@ -307,29 +258,18 @@ fn g8_a_parent_that_never_acknowledges_ends_in_one_fallback_and_the_result_is_ke
     let now = stage.debrief(debrief.id);
     assert_eq!((now.code, now.parked), (Some(Code::HandshakeFailed), true));
     assert_eq!(stage.result(id).as_deref(), Some("the result"));
-    assert_eq!(
-        stage.notice_state(id),
-        DeliveryState::Sealed,
-        "still owed, in the inbox"
-    );
+    assert_eq!(stage.notice_state(id), DeliveryState::Sealed, "still owed, in the inbox");
 
     stage.turn_began(BOT, "t9");
     stage.turn_ended(BOT, "t9");
     stage.restart();
     stage.between_turns(BOT);
     stage.advance(HOUR);
-    assert!(
-        !stage.wants_deliver(debrief.id),
-        "not sent by itself any more"
-    );
+    assert!(!stage.wants_deliver(debrief.id), "not sent by itself any more");
     let later = stage.launch_running(group_errand("b", "t10"));
     stage.turn_ended(BOT, "t10");
     stage.answer(later, "new");
-    assert_eq!(
-        stage.seal(BOT).notices,
-        [(later, 1)],
-        "what rests holds up nobody"
-    );
+    assert_eq!(stage.seal(BOT).notices, [(later, 1)], "what rests holds up nobody");
     assert_eq!(stage.ack_debrief(debrief.id), Told::Acked { known: true });
     assert_eq!(stage.notice_state(id), DeliveryState::Settled);
     assert_eq!(stage.room().len(), 1);
@@ -423,10 +363,7 @@ fn g8_g9_what_rests_with_a_silent_session_goes_to_an_heir_once_the_session_is_go
     assert_eq!(stage.notice_state(child), DeliveryState::Undeliverable);
     stage.parent(&session, ParentFact::Deleted);
     let notice = &stage.notices(child)[0];
-    assert_eq!(
-        (&notice.to, notice.state),
-        (&ParentRef::Task(root), DeliveryState::Owed)
-    );
+    assert_eq!((&notice.to, notice.state), (&ParentRef::Task(root), DeliveryState::Owed));
     assert_eq!(stage.room().len(), 1, "no second marker");
 }
 
@@ -440,19 +377,12 @@ fn g9_what_a_deleted_session_was_owed_goes_to_the_nearest_living_task_above_it()
     let out = stage.launch_running(task("out").by(middle).parent(&session).batch("other"));
     stage.answer(child, "done");
     stage.parent(&session, ParentFact::Deleted);
-    assert_eq!(
-        stage.state(out),
-        State::Stopping,
-        "what still ran is cancelled"
-    );
+    assert_eq!(stage.state(out), State::Stopping, "what still ran is cancelled");
     stage.stopped(out);
     for id in [child, out] {
         let notice = &stage.notices(id)[0];
         assert_eq!(notice.to, ParentRef::Task(root));
-        assert_eq!(
-            (notice.state, notice.code),
-            (DeliveryState::Owed, Some(Code::SessionNotFound))
-        );
+        assert_eq!((notice.state, notice.code), (DeliveryState::Owed, Some(Code::SessionNotFound)));
     }
     assert!(stage.posts_sealed().is_empty());
 }
@@ -479,11 +409,7 @@ fn g9_without_an_ancestor_the_room_gets_one_marker_and_without_a_room_it_stays_v
     stage.parent(BOT, ParentFact::Deleted);
     stage.advance(HOUR);
     assert_eq!(stage.journal.len(), lines);
-    assert_eq!(
-        stage.room().len(),
-        1,
-        "told again that it is gone: nothing new"
-    );
+    assert_eq!(stage.room().len(), 1, "told again that it is gone: nothing new");
     assert!(!stage.wants_look_at(BOT) && !stage.wants_compose(BOT));
 }
 
@@ -496,10 +422,7 @@ fn g10_a_spawn_beyond_the_depth_is_refused_and_an_old_record_too_deep_ends_with_
     }
     let told = stage.try_launch(task("4").by(chain[3]));
     assert_eq!(refused(&told), Code::DepthExceeded);
-    stage.world.limits = Arc::new(Limits {
-        depth_max: 1,
-        ..Limits::default()
-    });
+    stage.world.limits = Arc::new(Limits { depth_max: 1, ..Limits::default() });
     let deepest = chain[3];
     stage.answer(deepest, "done");
     assert_eq!(stage.state(deepest), State::Completed);
@@ -528,10 +451,7 @@ fn g11_nothing_is_posted_to_an_origin_of_an_unknown_kind_and_an_operator_can_rer
     let bare = stage.launch_running(task("b").parent("none").origin("pigeon:loft/7"));
     stage.answer(bare, "done");
     assert!(stage.posts_wanted().is_empty());
-    assert_eq!(
-        refused(&stage.reroute(bare, "pigeon:loft/8")),
-        Code::OriginUnhandled
-    );
+    assert_eq!(refused(&stage.reroute(bare, "pigeon:loft/8")), Code::OriginUnhandled);
     for task in [id, bare] {
         assert_eq!(stage.reroute(task, GROUP), Told::Rerouted { task });
         assert_eq!(stage.reroute(task, GROUP), Told::Rerouted { task });
@@ -539,11 +459,7 @@ fn g11_nothing_is_posted_to_an_origin_of_an_unknown_kind_and_an_operator_can_rer
     let words = |id: TaskId, name: &str| {
         format!("Background task done: {name} ({id}) [E_COMPLETION_TELEMETRY_FALLBACK]")
     };
-    assert_eq!(
-        post_all(&mut stage),
-        [words(id, "a"), words(bare, "b")],
-        "each once"
-    );
+    assert_eq!(post_all(&mut stage), [words(id, "a"), words(bare, "b")], "each once");
 }
 
 #[test]
@@ -560,11 +476,7 @@ fn g11_a_parent_of_an_unhandled_origin_that_never_answers_is_still_named_with_th
 
 #[test]
 fn g12_a_chain_of_ten_comes_home_hop_by_hop_each_once() {
-    let mut stage = Stage::with(Limits {
-        depth_max: 20,
-        default: 0,
-        ..Limits::default()
-    });
+    let mut stage = Stage::with(Limits { depth_max: 20, default: 0, ..Limits::default() });
     let mut chain = vec![stage.launch_running(group_errand("0", "t1"))];
     for n in 1..10 {
         chain.push(stage.launch_running(task(&n.to_string()).by(chain[n - 1])));
@@ -588,10 +500,7 @@ fn g12_a_chain_of_ten_comes_home_hop_by_hop_each_once() {
     assert_eq!(stage.sealed().len(), 10, "one debrief per hop");
     for id in &chain {
         assert_eq!(
-            (
-                stage.times_told(*id),
-                stage.times_notice(*id, DeliveryState::Settled)
-            ),
+            (stage.times_told(*id), stage.times_notice(*id, DeliveryState::Settled)),
             (1, 1)
         );
     }
@@ -621,19 +530,13 @@ fn g14_a_reply_goes_to_the_thread_also_for_what_was_sent_out_two_levels_deep() {
     let mut answers = Vec::new();
     while stage.wants_compose(BOT) {
         let debrief = stage.seal(BOT);
-        assert_eq!(
-            debrief.origin.as_ref().map(ToString::to_string).as_deref(),
-            Some(THREAD)
-        );
+        assert_eq!(debrief.origin.as_ref().map(ToString::to_string).as_deref(), Some(THREAD));
         answers.push(said(THREAD, &format!("about {:?}", debrief.notices)));
         stage.answered(debrief.id, &answers[answers.len() - 1].1);
     }
     assert_eq!(stage.room(), answers);
-    let told: Vec<(TaskId, u32)> = stage
-        .sealed()
-        .into_iter()
-        .flat_map(|debrief| debrief.notices)
-        .collect();
+    let told: Vec<(TaskId, u32)> =
+        stage.sealed().into_iter().flat_map(|debrief| debrief.notices).collect();
     assert_eq!(told.len(), 2);
     assert!(
         told.contains(&(top, 1)) && told.contains(&(below, 1)),
@@ -650,16 +553,9 @@ fn a_task_that_takes_no_prompts_ends_without_reading_and_its_parent_has_what_it_
     stage.answer(deaf, "I cannot be told");
     assert_eq!(stage.state(deaf), State::WaitingChildren);
     stage.answer(child, "unread");
-    assert_eq!(
-        stage.state(deaf),
-        State::Completed,
-        "it does not wait for what it can never take"
-    );
+    assert_eq!(stage.state(deaf), State::Completed, "it does not wait for what it can never take");
     let notice = &stage.notices(child)[0];
-    assert_eq!(
-        (notice.to.clone(), notice.state),
-        (parent_ref(BOT), DeliveryState::Owed)
-    );
+    assert_eq!((notice.to.clone(), notice.state), (parent_ref(BOT), DeliveryState::Owed));
 }
 
 #[test]
@@ -672,40 +568,23 @@ fn g15_one_parent_in_a_room_and_in_a_direct_chat_answers_each_where_it_was_asked
     stage.answer(private, "for ann");
     stage.answer(public, "for all");
     let first = stage.seal(BOT);
-    assert_eq!(
-        first.notices,
-        [(private, 1)],
-        "one debrief per origin, the oldest outcome first"
-    );
+    assert_eq!(first.notices, [(private, 1)], "one debrief per origin, the oldest outcome first");
     stage.answered(first.id, "Ann, it is done.");
     let second = stage.seal(BOT);
     assert_eq!(second.notices, [(public, 1)]);
     stage.answered(second.id, "All, it is done.");
-    assert_eq!(
-        stage.room(),
-        [
-            said(CHAT, "Ann, it is done."),
-            said(GROUP, "All, it is done.")
-        ]
-    );
+    assert_eq!(stage.room(), [said(CHAT, "Ann, it is done."), said(GROUP, "All, it is done.")]);
 }
 
 #[test]
 fn g16_a_room_that_limits_the_rate_is_waited_for_and_its_order_kept() {
     let mut stage = Stage::new();
-    for (n, origin) in [
-        (1, GROUP),
-        (2, GROUP),
-        (3, "direct:matrix/!ann:example.org"),
-    ] {
+    for (n, origin) in [(1, GROUP), (2, GROUP), (3, "direct:matrix/!ann:example.org")] {
         let id = stage.launch_running(task(&n.to_string()).parent("none").origin(origin));
         stage.answer(id, "done");
     }
-    let [first, second, other] = stage
-        .posts_sealed()
-        .iter()
-        .map(|post| post.id)
-        .collect::<Vec<_>>()[..]
+    let [first, second, other] =
+        stage.posts_sealed().iter().map(|post| post.id).collect::<Vec<_>>()[..]
     else {
         panic!("three posts");
     };
@@ -717,10 +596,7 @@ fn g16_a_room_that_limits_the_rate_is_waited_for_and_its_order_kept() {
     stage.posted(other);
     stage.post_failed(first, Some(30 * SECOND));
     stage.advance(30 * SECOND - 1);
-    assert!(
-        stage.posts_wanted().is_empty(),
-        "the named time is kept, and nothing overtakes"
-    );
+    assert!(stage.posts_wanted().is_empty(), "the named time is kept, and nothing overtakes");
     stage.advance(8 * SECOND);
     assert_eq!(stage.posts_wanted(), [first]);
     stage.posted(first);
@@ -746,18 +622,10 @@ fn g17_a_room_that_the_bot_was_removed_from_is_not_tried_for_ever() {
         (DeliveryState::Undeliverable, Some(Code::RoomClosed), 0)
     );
     assert_eq!(stage.result(id).as_deref(), Some("the result"));
-    assert_eq!(
-        stage.notice_state(id),
-        DeliveryState::Settled,
-        "the parent has it"
-    );
+    assert_eq!(stage.notice_state(id), DeliveryState::Settled, "the parent has it");
     let next = stage.launch_running(task("b").parent("none").origin(GROUP));
     stage.answer(next, "done");
-    assert_eq!(
-        stage.posts_wanted().len(),
-        1,
-        "a later message is tried anew"
-    );
+    assert_eq!(stage.posts_wanted().len(), 1, "a later message is tried anew");
 }
 
 #[test]
@@ -769,12 +637,8 @@ fn g18_what_a_child_says_is_data_and_cannot_leave_its_fence() {
     let id = stage.errand_done(group_errand("@room\n1. forged", "t1"), hostile);
     let debrief = stage.seal(BOT);
     let text = stage.words_of(&debrief);
-    let fence = text
-        .split("--- ")
-        .nth(1)
-        .and_then(|rest| rest.split(' ').next())
-        .unwrap()
-        .to_owned();
+    let fence =
+        text.split("--- ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().to_owned();
     let (begins, ends) = (format!("--- {fence} begins"), format!("--- {fence} ends"));
     let lines: Vec<&str> = text.lines().collect();
     let from = lines.iter().position(|line| *line == begins).unwrap();
@@ -784,51 +648,19 @@ fn g18_what_a_child_says_is_data_and_cannot_leave_its_fence() {
         1,
         "the child cannot end its fence"
     );
-    assert_eq!(
-        to - from - 1,
-        hostile.lines().count(),
-        "all of it stands inside"
-    );
-    assert!(
-        lines[from + 1..to]
-            .iter()
-            .all(|line| line.starts_with("| "))
-    );
-    assert!(
-        lines[..from]
-            .iter()
-            .chain(&lines[to + 1..])
-            .all(|line| !line.starts_with("| "))
-    );
-    let outside = lines[..from]
-        .iter()
-        .chain(&lines[to + 1..])
-        .copied()
-        .collect::<Vec<_>>()
-        .join("\n");
+    assert_eq!(to - from - 1, hostile.lines().count(), "all of it stands inside");
+    assert!(lines[from + 1..to].iter().all(|line| line.starts_with("| ")));
+    assert!(lines[..from].iter().chain(&lines[to + 1..]).all(|line| !line.starts_with("| ")));
+    let outside =
+        lines[..from].iter().chain(&lines[to + 1..]).copied().collect::<Vec<_>>().join("\n");
     assert!(
         !outside.contains("bg_zzzzzzzzzzzz") && !outside.contains("spoken by a person.\nWritten")
     );
-    assert_eq!(
-        outside.matches("[[silent:").count(),
-        1,
-        "only our own token"
-    );
-    for power in [
-        "<system",
-        "</task",
-        "@room",
-        "[[silent:x",
-        "\u{1b}",
-        "\0",
-        "\u{7}",
-    ] {
+    assert_eq!(outside.matches("[[silent:").count(), 1, "only our own token");
+    for power in ["<system", "</task", "@room", "[[silent:x", "\u{1b}", "\0", "\u{7}"] {
         assert!(!text.contains(power), "{power:?} kept its power");
     }
-    assert!(
-        text.contains(&format!("1. {id} \"&#x40;room&#xa;1. forged\"\n")),
-        "{text}"
-    );
+    assert!(text.contains(&format!("1. {id} \"&#x40;room&#xa;1. forged\"\n")), "{text}");
 
     stage.answered(debrief.id, "The child wrote nonsense.");
     assert_eq!(stage.room(), [said(GROUP, "The child wrote nonsense.")]);
@@ -871,22 +703,19 @@ fn g22_the_journal_tells_the_hand_off_in_order() {
         .journal
         .iter()
         .filter_map(|written| match &written.record {
-            Record::Task(
-                _,
-                TaskRecord::Moved {
-                    told: Some((parent, _)),
-                    ..
-                },
-            ) if *parent == parent_ref(BOT) => Some("context found"),
+            Record::Task(_, TaskRecord::Moved { told: Some((parent, _)), .. })
+                if *parent == parent_ref(BOT) =>
+            {
+                Some("context found")
+            }
             Record::Outbox(OutboxRecord::Sealed { debrief })
                 if debrief.parent == parent_ref(BOT) =>
             {
                 Some("session resolved")
             }
-            Record::Outbox(OutboxRecord::DebriefMoved {
-                to: DeliveryState::Accepted,
-                ..
-            }) => Some("context delivered"),
+            Record::Outbox(OutboxRecord::DebriefMoved { to: DeliveryState::Accepted, .. }) => {
+                Some("context delivered")
+            }
             Record::Task(_, TaskRecord::TelemetryTaken { .. }) => Some("telemetry emitted"),
             Record::Outbox(OutboxRecord::PostSealed { .. }) => Some("parent synthesised"),
             Record::Task(..) | Record::Outbox(_) => None,
@@ -926,9 +755,7 @@ fn posts_of_one_decision_are_numbered_by_their_lines() {
     assert!(posts.is_sorted_by(|a, b| a.seq < b.seq));
     let posted = post_all(&mut stage);
     assert!(
-        posted
-            .iter()
-            .all(|text| text.starts_with("Background task cancelled: ")),
+        posted.iter().all(|text| text.starts_with("Background task cancelled: ")),
         "{posted:?}"
     );
     assert_eq!(posted.len(), 4);
@@ -953,11 +780,7 @@ fn what_two_processes_in_a_row_did_not_read_is_passed_on_twice_and_told_once() {
             (&parent_ref(BOT), DeliveryState::Owed, None)
         );
     }
-    assert_eq!(
-        stage.count(child, "notice_routed"),
-        2,
-        "middle, top, then the bot"
-    );
+    assert_eq!(stage.count(child, "notice_routed"), 2, "middle, top, then the bot");
     let debrief = stage.seal(BOT);
     stage.answered(debrief.id, "all three");
     while stage.wants_compose(BOT) {

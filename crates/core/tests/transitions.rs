@@ -24,11 +24,8 @@ fn printed() -> String {
     for state in living {
         section(&mut page, &format!("`{state}`"), *state);
     }
-    let ended: Vec<State> = State::ALL
-        .iter()
-        .copied()
-        .filter(|state| state.is_terminal())
-        .collect();
+    let ended: Vec<State> =
+        State::ALL.iter().copied().filter(|state| state.is_terminal()).collect();
     let names: Vec<String> = ended.iter().map(|state| format!("`{state}`")).collect();
     section(&mut page, &names.join(", "), ended[0]);
     page
@@ -72,10 +69,9 @@ fn a_terminal_state_never_moves_but_by_resume_or_retry() {
         for event in Event::ALL {
             let again = matches!(event, Event::Resume | Event::Retry);
             match rule(*state, *event) {
-                Verdict::Go(to) => assert!(
-                    again && to == State::Queued,
-                    "{state}: {event} leads to {to}"
-                ),
+                Verdict::Go(to) => {
+                    assert!(again && to == State::Queued, "{state}: {event} leads to {to}")
+                }
                 Verdict::Stay => panic!("{state} takes in {event}"),
                 Verdict::Stale | Verdict::Refuse => {
                     assert!(!again, "{state} cannot be left by {event}")
@@ -97,10 +93,7 @@ fn a_living_state_is_not_resumed_or_retried() {
 #[test]
 fn every_state_can_reach_a_terminal_one() {
     for state in State::ALL {
-        assert!(
-            reachable(*state).iter().any(|to| to.is_terminal()),
-            "{state} never ends"
-        );
+        assert!(reachable(*state).iter().any(|to| to.is_terminal()), "{state} never ends");
     }
 }
 
@@ -159,10 +152,8 @@ fn only_the_evidence_of_an_end_completes_and_only_what_stopped_is_cancelled() {
 fn a_cancel_is_answered_in_every_living_state() {
     for state in State::ALL.iter().filter(|state| !state.is_terminal()) {
         let verdict = rule(*state, Event::Cancel);
-        let ends = matches!(
-            verdict,
-            Verdict::Go(State::Stopping | State::Cancelled) | Verdict::Stay
-        );
+        let ends =
+            matches!(verdict, Verdict::Go(State::Stopping | State::Cancelled) | Verdict::Stay);
         assert!(ends, "{state}: {verdict:?}");
     }
 }

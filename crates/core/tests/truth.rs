@@ -28,11 +28,7 @@ fn unlisted() -> Picture {
 }
 
 fn ended_picture(end: End) -> Picture {
-    Picture {
-        turn: TurnRecord::Ended(end),
-        busy: Tri::No,
-        ..open_picture()
-    }
+    Picture { turn: TurnRecord::Ended(end), busy: Tri::No, ..open_picture() }
 }
 
 fn running() -> (Stage, TaskId) {
@@ -45,13 +41,7 @@ fn running() -> (Stage, TaskId) {
 #[test]
 fn t1_a_final_answer_completes_though_the_session_is_no_longer_listed() {
     let (mut stage, a) = running();
-    stage.looked(
-        a,
-        Picture {
-            turn: TurnRecord::Ended(good("42")),
-            ..unlisted()
-        },
-    );
+    stage.looked(a, Picture { turn: TurnRecord::Ended(good("42")), ..unlisted() });
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));
     assert_eq!(stage.result(a).as_deref(), Some("42"));
 }
@@ -60,23 +50,11 @@ fn t1_a_final_answer_completes_though_the_session_is_no_longer_listed() {
 fn t2_one_listing_without_the_child_ends_nothing_while_its_tool_runs() {
     let (mut stage, a) = running();
     stage.tool_began(a, 1, "bash", Some(1));
-    stage.looked(
-        a,
-        Picture {
-            calls: vec![call(1, "bash", Some(1))],
-            ..unlisted()
-        },
-    );
+    stage.looked(a, Picture { calls: vec![call(1, "bash", Some(1))], ..unlisted() });
     assert_eq!(stage.state(a), State::Running);
     stage.advance(5 * SECOND);
     assert!(stage.wants_look(a), "it is looked for again");
-    stage.looked(
-        a,
-        Picture {
-            calls: vec![call(1, "bash", Some(1))],
-            ..open_picture()
-        },
-    );
+    stage.looked(a, Picture { calls: vec![call(1, "bash", Some(1))], ..open_picture() });
     stage.advance(10 * MINUTE);
     assert_eq!(
         stage.state(a),
@@ -99,31 +77,16 @@ fn t2_looks_that_fail_do_not_confirm_an_absence() {
     assert_eq!(stage.state(a), State::Running);
     stage.observe(a, Fact::Active);
     stage.looked(a, unlisted());
-    assert_eq!(
-        stage.state(a),
-        State::Running,
-        "what moves is there: the count begins anew"
-    );
+    assert_eq!(stage.state(a), State::Running, "what moves is there: the count begins anew");
 }
 
 #[test]
 fn t3_messages_that_cannot_be_read_complete_nothing_and_are_asked_for_again() {
     let (mut stage, a) = running();
     stage.observe(a, Fact::EndHint);
-    stage.looked(
-        a,
-        Picture {
-            turn: TurnRecord::Unreadable,
-            busy: Tri::No,
-            ..open_picture()
-        },
-    );
+    stage.looked(a, Picture { turn: TurnRecord::Unreadable, busy: Tri::No, ..open_picture() });
     assert_eq!(stage.state(a), State::Running);
-    assert_eq!(
-        stage.task(a).evidence.doubt.word(),
-        "unreadable",
-        "it says what is unknown"
-    );
+    assert_eq!(stage.task(a).evidence.doubt.word(), "unreadable", "it says what is unknown");
     stage.advance(5 * SECOND);
     assert!(stage.wants_look(a));
     stage.looked(a, ended_picture(good("42")));
@@ -135,37 +98,19 @@ fn t4_a_prompt_alone_is_no_answer_however_idle_the_session_is() {
     let (mut stage, a) = running();
     for _ in 0..20 {
         stage.observe(a, Fact::EndHint);
-        stage.looked(
-            a,
-            Picture {
-                busy: Tri::No,
-                ..open_picture()
-            },
-        );
+        stage.looked(a, Picture { busy: Tri::No, ..open_picture() });
         stage.advance(MINUTE);
         assert_eq!(stage.state(a), State::Running);
     }
     stage.advance(2 * HOUR);
-    assert_eq!(
-        (stage.state(a), stage.cause(a)),
-        (State::Lost, Some(Cause::AbortUnconfirmed))
-    );
-    assert_eq!(
-        stage.path(a).last_chunk::<2>(),
-        Some(&[State::Stopping, State::Lost])
-    );
+    assert_eq!((stage.state(a), stage.cause(a)), (State::Lost, Some(Cause::AbortUnconfirmed)));
+    assert_eq!(stage.path(a).last_chunk::<2>(), Some(&[State::Stopping, State::Lost]));
 }
 
 #[test]
 fn t5_interrupted_by_a_person_is_no_success() {
     let (mut stage, a) = running();
-    stage.ended(
-        a,
-        End {
-            finish: Finish::Cancelled,
-            ..good("half an ans")
-        },
-    );
+    stage.ended(a, End { finish: Finish::Cancelled, ..good("half an ans") });
     assert_eq!(stage.end(a), (State::Failed, Some(Cause::Interrupted)));
     assert_eq!(stage.result(a).as_deref(), Some("half an ans"));
     assert_eq!(stage.times_told(a), 1);
@@ -174,37 +119,13 @@ fn t5_interrupted_by_a_person_is_no_success() {
 #[test]
 fn t6_a_status_word_never_seen_before_is_no_success() {
     let (mut stage, a) = running();
-    stage.observe(
-        a,
-        Fact::OddWord {
-            word: "meditating".into(),
-        },
-    );
+    stage.observe(a, Fact::OddWord { word: "meditating".into() });
     assert_eq!(stage.state(a), State::Running);
     assert!(stage.wants_look(a), "a reason to look");
-    stage.looked(
-        a,
-        ended_picture(End {
-            finish: Finish::Unknown,
-            ..good("42")
-        }),
-    );
-    assert_eq!(
-        stage.state(a),
-        State::Running,
-        "an unknown finish is no end"
-    );
-    stage.ended(
-        a,
-        End {
-            finish: Finish::Unknown,
-            ..good("42")
-        },
-    );
-    assert_eq!(
-        (stage.state(a), stage.task(a).evidence.end),
-        (State::Running, None)
-    );
+    stage.looked(a, ended_picture(End { finish: Finish::Unknown, ..good("42") }));
+    assert_eq!(stage.state(a), State::Running, "an unknown finish is no end");
+    stage.ended(a, End { finish: Finish::Unknown, ..good("42") });
+    assert_eq!((stage.state(a), stage.task(a).evidence.end), (State::Running, None));
     stage.advance(10 * MINUTE);
     assert_eq!(stage.state(a), State::Running);
     stage.answer(a, "42");
@@ -216,18 +137,8 @@ fn t7_nothing_said_and_nothing_done_is_failed_as_empty() {
     for text in [None, Some(""), Some(" \n\t ")] {
         let (mut stage, a) = running();
         stage.observe(a, Fact::Active);
-        stage.ended(
-            a,
-            End {
-                text: text.map(Payload::from),
-                ..good("")
-            },
-        );
-        assert_eq!(
-            stage.end(a),
-            (State::Failed, Some(Cause::Empty)),
-            "{text:?}"
-        );
+        stage.ended(a, End { text: text.map(Payload::from), ..good("") });
+        assert_eq!(stage.end(a), (State::Failed, Some(Cause::Empty)), "{text:?}");
         assert_eq!(stage.times_told(a), 1);
     }
 }
@@ -241,14 +152,7 @@ fn t7_tools_and_a_clean_end_without_text_is_completed_and_flagged() {
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::NoText)));
     assert!(stage.task(a).flagged);
     let (mut stage, b) = running();
-    stage.ended(
-        b,
-        End {
-            tools_ran: true,
-            text: None,
-            ..good("")
-        },
-    );
+    stage.ended(b, End { tools_ran: true, text: None, ..good("") });
     assert_eq!(
         stage.end(b),
         (State::Completed, Some(Cause::NoText)),
@@ -260,19 +164,10 @@ fn t7_tools_and_a_clean_end_without_text_is_completed_and_flagged() {
 #[test]
 fn t8_an_error_after_partial_text_is_failed_and_the_text_is_kept() {
     let (mut stage, a) = running();
-    stage.ended(
-        a,
-        End {
-            text: Some(Payload::from("so far")),
-            ..bad(error(ErrorClass::Other))
-        },
-    );
+    stage.ended(a, End { text: Some(Payload::from("so far")), ..bad(error(ErrorClass::Other)) });
     assert_eq!(stage.end(a), (State::Failed, Some(Cause::Error)));
     assert_eq!(stage.result(a).as_deref(), Some("so far"));
-    assert_eq!(
-        stage.task(a).error.as_deref(),
-        Some(&error(ErrorClass::Other))
-    );
+    assert_eq!(stage.task(a).error.as_deref(), Some(&error(ErrorClass::Other)));
 }
 
 #[test]
@@ -284,33 +179,19 @@ fn t9_a_child_with_living_children_of_its_own_is_not_complete() {
     stage.answer(a, "waiting too");
     assert_eq!(
         stage.states(&[a, b, c]),
-        [
-            State::WaitingChildren,
-            State::WaitingChildren,
-            State::Running
-        ]
+        [State::WaitingChildren, State::WaitingChildren, State::Running]
     );
     stage.advance(3 * HOUR / 4);
     stage.answer(c, "deep result");
-    assert_eq!(
-        stage.states(&[a, b]),
-        [State::WaitingChildren; 2],
-        "settled, but not taken"
-    );
+    assert_eq!(stage.states(&[a, b]), [State::WaitingChildren; 2], "settled, but not taken");
     let taken = stage.compose();
     assert_eq!(taken.len(), 1);
     assert_eq!(taken[0].notices, [(c, 1)]);
-    assert_eq!(
-        (stage.state(b), stage.task(b).turn.kind),
-        (State::Running, TurnKind::Debrief)
-    );
+    assert_eq!((stage.state(b), stage.task(b).turn.kind), (State::Running, TurnKind::Debrief));
     stage.prompt_taken(b);
     stage.answer(b, "b with c");
     assert_eq!(stage.end(b), (State::Completed, Some(Cause::Answered)));
-    assert!(
-        stage.notices(c).is_empty(),
-        "the turn that answered it is its receipt"
-    );
+    assert!(stage.notices(c).is_empty(), "the turn that answered it is its receipt");
     assert_eq!(stage.state(a), State::WaitingChildren);
     stage.compose();
     stage.prompt_taken(a);
@@ -342,11 +223,7 @@ fn t9_an_exited_process_waits_for_its_descendants_and_ends_by_its_exit_alone() {
     assert_eq!(stage.state(a), State::WaitingChildren);
     stage.answer(b, "found");
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::Exited)));
-    let owed: Vec<_> = stage
-        .notices(b)
-        .iter()
-        .map(|notice| notice.to.to_string())
-        .collect();
+    let owed: Vec<_> = stage.notices(b).iter().map(|notice| notice.to.to_string()).collect();
     assert_eq!(
         owed,
         [format!("task:{top}")],
@@ -359,11 +236,7 @@ fn t9_a_process_that_takes_prompts_is_not_prompted_after_its_exit() {
     let (mut stage, a) = running();
     let [b, c] = ["b", "c"].map(|name| stage.launch_running(task(name).by(a).notify(Notify::Each)));
     stage.exited(a, 3, "bye");
-    assert_eq!(
-        stage.state(a),
-        State::WaitingChildren,
-        "whatever its exit was"
-    );
+    assert_eq!(stage.state(a), State::WaitingChildren, "whatever its exit was");
     stage.answer(b, "found");
     assert_eq!(stage.state(a), State::WaitingChildren);
     assert!(!stage.wants_compose(&format!("task:{a}")));
@@ -400,13 +273,7 @@ fn t10_an_answer_with_a_to_do_before_the_prompt_was_confirmed_waits_as_long() {
     let mut stage = Stage::new();
     let a = stage.launch(task("a"));
     stage.session_made(a);
-    stage.looked(
-        a,
-        Picture {
-            todos: Some(2),
-            ..ended_picture(good("quick"))
-        },
-    );
+    stage.looked(a, Picture { todos: Some(2), ..ended_picture(good("quick")) });
     assert_eq!(stage.state(a), State::Running);
     stage.advance(30 * SECOND);
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));
@@ -438,10 +305,7 @@ fn t10_an_open_to_do_keeps_no_slot_from_descendants() {
     let b = stage.launch(task("b").by(a).notify(Notify::Silent));
     stage.observe(a, Fact::Todos { open: 1 });
     stage.answer(a, "b does the rest");
-    assert_eq!(
-        stage.states(&[a, b]),
-        [State::WaitingChildren, State::Starting]
-    );
+    assert_eq!(stage.states(&[a, b]), [State::WaitingChildren, State::Starting]);
     stage.start(b);
     stage.answer(b, "done");
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));
@@ -454,10 +318,7 @@ fn t11_a_quick_answer_completes_at_once_and_once() {
     let a = stage.launch(task("a"));
     stage.session_made(a);
     stage.answer(a, "4");
-    assert_eq!(
-        stage.path(a),
-        [State::Queued, State::Starting, State::Completed]
-    );
+    assert_eq!(stage.path(a), [State::Queued, State::Starting, State::Completed]);
     stage.observe(a, Fact::PromptTaken);
     stage.answer(a, "4");
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));
@@ -500,13 +361,7 @@ fn t13_a_session_gone_for_good_is_lost_and_told() {
     stage.observe(a, Fact::EndHint);
     while stage.state(a) == State::Running {
         if stage.wants_look(a) {
-            stage.looked(
-                a,
-                Picture {
-                    turn: TurnRecord::Absent,
-                    ..unlisted()
-                },
-            );
+            stage.looked(a, Picture { turn: TurnRecord::Absent, ..unlisted() });
             looks += 1;
         }
         stage.advance(SECOND);
@@ -532,21 +387,11 @@ fn t13_a_session_that_the_host_says_is_deleted_is_lost_at_once() {
 #[test]
 fn t14_a_passing_error_and_then_an_answer_is_completed() {
     let (mut stage, a) = running();
-    stage.observe(
-        a,
-        Fact::ErrorHint {
-            error: error(ErrorClass::Transient),
-        },
-    );
+    stage.observe(a, Fact::ErrorHint { error: error(ErrorClass::Transient) });
     assert_eq!(stage.state(a), State::Running);
     assert!(stage.wants_look(a));
     stage.looked(a, open_picture());
-    stage.observe(
-        a,
-        Fact::ProviderWait {
-            error: error(ErrorClass::Transient),
-        },
-    );
+    stage.observe(a, Fact::ProviderWait { error: error(ErrorClass::Transient) });
     stage.observe(a, Fact::Active);
     stage.answer(a, "after all");
     assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));
@@ -559,10 +404,7 @@ fn t15_a_fatal_provider_error_fails_at_once() {
     let (mut stage, a) = running();
     stage.ended(a, bad(error(ErrorClass::Auth)));
     assert_eq!(stage.end(a), (State::Failed, Some(Cause::Error)));
-    assert_eq!(
-        stage.task(a).error.as_deref().map(|known| known.class),
-        Some(ErrorClass::Auth)
-    );
+    assert_eq!(stage.task(a).error.as_deref().map(|known| known.class), Some(ErrorClass::Auth));
     assert_eq!((stage.held(), stage.times_told(a)), (0, 1));
 }
 
@@ -572,13 +414,9 @@ fn t16_an_event_after_the_end_changes_nothing_and_is_kept_as_stale() {
     stage.answer(a, "42");
     let before = stage.task(a);
     let late = [
-        Fact::Ended {
-            end: bad(error(ErrorClass::Other)),
-        },
+        Fact::Ended { end: bad(error(ErrorClass::Other)) },
         Fact::Ended { end: good("43") },
-        Fact::ToolBegan {
-            call: call(9, "bash", Some(9)),
-        },
+        Fact::ToolBegan { call: call(9, "bash", Some(9)) },
         Fact::SessionDeleted,
         Fact::EndHint,
     ];
@@ -593,11 +431,7 @@ fn t16_an_event_after_the_end_changes_nothing_and_is_kept_as_stale() {
     );
     assert_eq!(after.evidence, before.evidence);
     assert_eq!(stage.count(a, "stale"), many);
-    assert_eq!(
-        after.seq,
-        before.seq + many as u64,
-        "nothing else was written"
-    );
+    assert_eq!(after.seq, before.seq + many as u64, "nothing else was written");
     assert_eq!(stage.times_told(a), 1);
 }
 
@@ -611,31 +445,9 @@ fn t17_an_event_of_a_superseded_attempt_changes_nothing_and_is_kept_as_stale() {
     stage.start(a);
     assert_eq!(stage.task(a).attempt, 2);
     let seen = stage.count(a, "seen");
-    stage.observe_at(
-        a,
-        old,
-        Fact::Ended {
-            end: good("of the old one"),
-        },
-    );
-    stage.observe_at(
-        a,
-        Fence {
-            attempt: 1,
-            turn: 0,
-        },
-        Fact::SessionDeleted,
-    );
-    stage.observe_at(
-        a,
-        Fence {
-            attempt: 3,
-            turn: 1,
-        },
-        Fact::Ended {
-            end: good("of the future"),
-        },
-    );
+    stage.observe_at(a, old, Fact::Ended { end: good("of the old one") });
+    stage.observe_at(a, Fence { attempt: 1, turn: 0 }, Fact::SessionDeleted);
+    stage.observe_at(a, Fence { attempt: 3, turn: 1 }, Fact::Ended { end: good("of the future") });
     assert_eq!(stage.state(a), State::Running);
     assert_eq!((stage.count(a, "stale"), stage.count(a, "seen")), (3, seen));
     stage.answer(a, "of the new one");
@@ -648,10 +460,7 @@ fn t17_an_event_of_an_earlier_turn_of_the_same_attempt_is_stale() {
     let first = stage.task(a).fence();
     stage.send(a, "and another thing");
     stage.answer(a, "first");
-    assert_eq!(
-        (stage.state(a), stage.task(a).turn.kind),
-        (State::Running, TurnKind::Send)
-    );
+    assert_eq!((stage.state(a), stage.task(a).turn.kind), (State::Running, TurnKind::Send));
     stage.prompt_taken(a);
     stage.observe_at(a, first, Fact::Ended { end: good("first") });
     assert_eq!(stage.state(a), State::Running);
@@ -669,13 +478,7 @@ fn t18_cut_short_refused_or_cancelled_is_no_plain_success() {
     ];
     for (finish, cause) in cases {
         let (mut stage, a) = running();
-        stage.ended(
-            a,
-            End {
-                finish,
-                ..good("this much")
-            },
-        );
+        stage.ended(a, End { finish, ..good("this much") });
         assert_eq!(stage.end(a), (State::Failed, Some(cause)));
         assert_eq!(stage.result(a).as_deref(), Some("this much"));
     }
@@ -684,13 +487,7 @@ fn t18_cut_short_refused_or_cancelled_is_no_plain_success() {
 #[test]
 fn t18_a_finish_that_calls_tools_is_no_end() {
     let (mut stage, a) = running();
-    stage.ended(
-        a,
-        End {
-            finish: Finish::ToolCalls,
-            ..good("let me see")
-        },
-    );
+    stage.ended(a, End { finish: Finish::ToolCalls, ..good("let me see") });
     assert_eq!(stage.state(a), State::Running);
     stage.answer(a, "seen");
     assert_eq!(stage.result(a).as_deref(), Some("seen"));
@@ -700,11 +497,7 @@ fn t18_a_finish_that_calls_tools_is_no_end() {
 fn t19_text_that_arrives_just_after_the_end_was_reported_is_in_the_result() {
     let (mut stage, a) = running();
     stage.observe(a, Fact::EndHint);
-    assert_eq!(
-        stage.state(a),
-        State::Running,
-        "an end word is a reason to look, not an end"
-    );
+    assert_eq!(stage.state(a), State::Running, "an end word is a reason to look, not an end");
     stage.observe(a, Fact::Active);
     stage.looked(a, ended_picture(good("the whole text")));
     assert_eq!(stage.result(a).as_deref(), Some("the whole text"));
@@ -723,42 +516,24 @@ fn t19_a_record_that_is_read_again_while_something_contradicts_replaces_the_firs
 
 #[test]
 fn t20_words_that_promise_more_are_not_evidence() {
-    for words in [
-        "I will continue shortly.",
-        "Ich mache gleich weiter …",
-        "続きます",
-        "DONE",
-    ] {
+    for words in ["I will continue shortly.", "Ich mache gleich weiter …", "続きます", "DONE"]
+    {
         let (mut stage, a) = running();
         stage.observe(a, Fact::Active);
         assert_eq!(stage.state(a), State::Running);
         stage.answer(a, words);
-        assert_eq!(
-            stage.end(a),
-            (State::Completed, Some(Cause::Answered)),
-            "{words}"
-        );
+        assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)), "{words}");
     }
     let (mut stage, a) = running();
     stage.tool_began(a, 1, "bash", Some(1));
     stage.answer(a, "DONE. All finished.");
-    assert_eq!(
-        stage.state(a),
-        State::Running,
-        "a running tool contradicts, whatever is said"
-    );
+    assert_eq!(stage.state(a), State::Running, "a running tool contradicts, whatever is said");
 }
 
 #[test]
 fn t20_a_busy_session_or_an_open_ask_contradicts_an_end() {
     let (mut stage, a) = running();
-    stage.looked(
-        a,
-        Picture {
-            busy: Tri::Yes,
-            ..ended_picture(good("42"))
-        },
-    );
+    stage.looked(a, Picture { busy: Tri::Yes, ..ended_picture(good("42")) });
     assert_eq!(stage.state(a), State::Running);
     stage.advance(5 * SECOND);
     assert!(stage.wants_look(a));
@@ -771,10 +546,7 @@ fn t20_a_busy_session_or_an_open_ask_contradicts_an_end() {
     assert!(stage.wants_look(b));
     stage.looked(
         b,
-        Picture {
-            asks: Some(vec![ask("k", AskKind::Permission)]),
-            ..ended_picture(good("42"))
-        },
+        Picture { asks: Some(vec![ask("k", AskKind::Permission)]), ..ended_picture(good("42")) },
     );
     assert_eq!(stage.state(b), State::WaitingAsk);
     stage.advance(5 * SECOND);
@@ -788,34 +560,16 @@ fn t21_a_read_of_an_old_observation_asks_the_host_first() {
     stage.observe(a, Fact::Active);
     let fresh = stage.read(a);
     let as_of = stage.now.tick;
-    assert_eq!(
-        stage.told(fresh),
-        Some(&Told::ReadNow {
-            task: a,
-            as_of,
-            fresh: true
-        })
-    );
+    assert_eq!(stage.told(fresh), Some(&Told::ReadNow { task: a, as_of, fresh: true }));
     assert!(!stage.wants_look(a));
     stage.advance(SECOND);
     let [one, two] = [stage.read(a), stage.read(a)];
     assert!(stage.told(one).is_none() && stage.wants_look(a));
-    assert_eq!(
-        stage.times_wished(&EffectKey::Look(a, 1)),
-        1,
-        "one flight for both"
-    );
+    assert_eq!(stage.times_wished(&EffectKey::Look(a, 1)), 1, "one flight for both");
     stage.looked(a, ended_picture(good("42")));
     let as_of = stage.now.tick;
     for request in [one, two] {
-        assert_eq!(
-            stage.told(request),
-            Some(&Told::ReadNow {
-                task: a,
-                as_of,
-                fresh: true
-            })
-        );
+        assert_eq!(stage.told(request), Some(&Told::ReadNow { task: a, as_of, fresh: true }));
     }
     assert_eq!(stage.state(a), State::Completed, "the read finds it ended");
 }
@@ -828,14 +582,7 @@ fn t21_a_host_that_does_not_answer_a_read_in_time_is_said_to_be_silent() {
     stage.advance(MINUTE);
     let read = stage.read(a);
     stage.advance(2 * SECOND);
-    assert_eq!(
-        stage.told(read),
-        Some(&Told::ReadNow {
-            task: a,
-            as_of: seen,
-            fresh: false
-        })
-    );
+    assert_eq!(stage.told(read), Some(&Told::ReadNow { task: a, as_of: seen, fresh: false }));
     assert_eq!(stage.state(a), State::Running);
 }
 
@@ -854,14 +601,7 @@ fn t22_compaction_is_not_the_end() {
 fn t23_a_host_restarted_in_mid_turn_leaves_it_interrupted_and_never_completed() {
     let (mut stage, a) = running();
     stage.tool_began(a, 1, "bash", Some(1));
-    stage.looked(
-        a,
-        Picture {
-            busy: Tri::No,
-            same_host: Tri::No,
-            ..open_picture()
-        },
-    );
+    stage.looked(a, Picture { busy: Tri::No, same_host: Tri::No, ..open_picture() });
     assert_eq!(stage.end(a), (State::Failed, Some(Cause::Interrupted)));
     assert_eq!(stage.times_told(a), 1);
 }
@@ -869,33 +609,14 @@ fn t23_a_host_restarted_in_mid_turn_leaves_it_interrupted_and_never_completed() 
 #[test]
 fn t23_an_interrupted_turn_is_tried_again_where_policy_says_so() {
     let mut stage = Stage::new();
-    let over = Overrides {
-        retry_interrupted: Some(1),
-        ..Overrides::default()
-    };
+    let over = Overrides { retry_interrupted: Some(1), ..Overrides::default() };
     let a = stage.launch_running(task("a").over(over));
     let session = stage.task(a).session;
-    stage.observe(
-        a,
-        Fact::Interrupted {
-            why: "the server restarted".into(),
-        },
-    );
-    assert_eq!(
-        (stage.state(a), stage.task(a).attempt),
-        (State::Starting, 2)
-    );
-    assert_eq!(
-        (stage.task(a).session, stage.task(a).turn.kind),
-        (session, TurnKind::GoOn)
-    );
+    stage.observe(a, Fact::Interrupted { why: "the server restarted".into() });
+    assert_eq!((stage.state(a), stage.task(a).attempt), (State::Starting, 2));
+    assert_eq!((stage.task(a).session, stage.task(a).turn.kind), (session, TurnKind::GoOn));
     stage.start(a);
-    stage.observe(
-        a,
-        Fact::Interrupted {
-            why: "again".into(),
-        },
-    );
+    stage.observe(a, Fact::Interrupted { why: "again".into() });
     assert_eq!(stage.end(a), (State::Failed, Some(Cause::Interrupted)));
     assert_eq!(stage.task(a).attempt, 2);
 }
@@ -907,9 +628,7 @@ fn t25_one_end_told_three_ways_is_one_transition_and_one_notice() {
     let fence = stage.task(a).fence();
     let ways = [
         Fact::Ended { end: good("42") },
-        Fact::Looked {
-            picture: ended_picture(good("42")),
-        },
+        Fact::Looked { picture: ended_picture(good("42")) },
         Fact::Ended { end: good("42") },
     ];
     for fact in ways {
@@ -926,13 +645,9 @@ fn t25_one_end_told_three_ways_is_one_transition_and_one_notice() {
 fn t25_the_order_of_the_same_facts_does_not_change_the_end() {
     let facts = [
         Fact::PromptTaken,
-        Fact::ToolBegan {
-            call: call(1, "bash", Some(1)),
-        },
+        Fact::ToolBegan { call: call(1, "bash", Some(1)) },
         Fact::ToolEnded { id: 1 },
-        Fact::Looked {
-            picture: ended_picture(good("42")),
-        },
+        Fact::Looked { picture: ended_picture(good("42")) },
     ];
     for turn in 0..facts.len() {
         let mut stage = Stage::new();
@@ -943,33 +658,20 @@ fn t25_the_order_of_the_same_facts_does_not_change_the_end() {
             stage.observe_at(a, fence, facts[(turn + n) % facts.len()].clone());
         }
         stage.looked(a, ended_picture(good("42")));
-        assert_eq!(
-            stage.end(a),
-            (State::Completed, Some(Cause::Answered)),
-            "begun with {turn}"
-        );
+        assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)), "begun with {turn}");
         assert_eq!(stage.times_told(a), 1);
     }
 }
 
 #[test]
 fn t25_a_reply_to_the_prompt_that_is_late_or_cut_off_undoes_nothing() {
-    for late in [
-        Fact::PromptTaken,
-        Fact::PromptUnsure {
-            why: "cut off".into(),
-        },
-    ] {
+    for late in [Fact::PromptTaken, Fact::PromptUnsure { why: "cut off".into() }] {
         let (mut stage, a) = running();
         let b = stage.launch_running(task("b").by(a).notify(Notify::Silent));
         stage.answer(a, "waiting");
         stage.observe(a, late);
         stage.launch(task("c"));
-        assert_eq!(
-            stage.state(a),
-            State::WaitingChildren,
-            "its turn has ended and stays so"
-        );
+        assert_eq!(stage.state(a), State::WaitingChildren, "its turn has ended and stays so");
         assert!(!stage.wants_prompt(a));
         stage.answer(b, "done");
         assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));

@@ -25,10 +25,7 @@ fn u2_an_idle_parent_gets_a_debrief_turn_of_its_own() {
     assert!(!stage.wants_compose(CHAT), "nothing has ended");
     stage.answer(id, "done");
     let debrief = stage.seal(CHAT);
-    assert!(
-        stage.wants_deliver(debrief.id),
-        "no person has to speak first"
-    );
+    assert!(stage.wants_deliver(debrief.id), "no person has to speak first");
     stage.accepted(debrief.id);
     stage.turn_began(CHAT, "debrief");
     stage.turn_ended(CHAT, "debrief");
@@ -46,13 +43,7 @@ fn u3_when_a_user_turn_and_a_debrief_are_ready_together_the_user_goes_first() {
     let key = EffectKey::Compose(parent_ref(CHAT));
     let wanted = stage.first_wanted(|known| *known == key).unwrap();
     stage.turn_began(CHAT, "t2");
-    let homing_core::effect::Effect::Compose {
-        parent,
-        id: debrief,
-        batch,
-        notices,
-        ..
-    } = wanted
+    let homing_core::effect::Effect::Compose { parent, id: debrief, batch, notices, .. } = wanted
     else {
         panic!("a compose of another kind");
     };
@@ -66,11 +57,7 @@ fn u3_when_a_user_turn_and_a_debrief_are_ready_together_the_user_goes_first() {
         nonce: "n".into(),
         text,
     });
-    assert_eq!(
-        stage.times_sealed(CHAT),
-        0,
-        "nothing is sealed while the parent is in a turn"
-    );
+    assert_eq!(stage.times_sealed(CHAT), 0, "nothing is sealed while the parent is in a turn");
     assert_eq!(stage.notice_state(id), DeliveryState::Owed);
     stage.turn_ended(CHAT, "t2");
     let debrief = stage.seal(CHAT);
@@ -94,11 +81,7 @@ fn u4_a_result_that_the_owner_read_in_its_own_turn_is_not_delivered_again() {
     stage.advance(HOUR);
     assert_eq!(stage.times_sealed(BOT), 0);
     assert!(!stage.wants_compose(BOT) && !stage.wants_look_at(BOT));
-    assert_eq!(
-        stage.ack_notice(id, 1),
-        Told::Acked { known: false },
-        "once"
-    );
+    assert_eq!(stage.ack_notice(id, 1), Told::Acked { known: false }, "once");
 }
 
 #[test]
@@ -112,11 +95,7 @@ fn u4_a_sealed_debrief_that_was_wholly_read_before_it_was_sent_is_withdrawn() {
     stage.delivery(debrief.id, DeliveryFact::Busy);
     stage.turn_began(BOT, "t2");
     stage.ack_notice(a, 1);
-    assert_eq!(
-        stage.debrief_state(debrief.id),
-        DeliveryState::Sealed,
-        "one of two is still owed"
-    );
+    assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Sealed, "one of two is still owed");
     stage.ack_notice(b, 1);
     assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Withdrawn);
     stage.turn_ended(BOT, "t2");
@@ -133,11 +112,7 @@ fn u4_a_debrief_that_may_have_been_sent_is_not_withdrawn() {
     stage.ack_notice(id, 1);
     assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Sent);
     stage.advance(2_000);
-    assert_eq!(
-        stage.tries_before(debrief.id),
-        1,
-        "asked whether it has the key"
-    );
+    assert_eq!(stage.tries_before(debrief.id), 1, "asked whether it has the key");
     stage.answered(debrief.id, "seen");
     assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Settled);
     assert_eq!(stage.times_notice(id, DeliveryState::Settled), 1);
@@ -156,11 +131,7 @@ fn u5_of_two_tasks_each_is_told_once_in_its_own_place() {
     assert!(!stage.wants_compose(BOT));
     stage.turn_ended(BOT, "t2");
     let debrief = stage.seal(BOT);
-    assert_eq!(
-        debrief.notices,
-        [(b, 1)],
-        "the first was told in its own turn"
-    );
+    assert_eq!(debrief.notices, [(b, 1)], "the first was told in its own turn");
     stage.answered(debrief.id, "ok");
     for id in [a, b] {
         assert_eq!(stage.times_notice(id, DeliveryState::Settled), 1);
@@ -191,20 +162,10 @@ fn u6_stopping_what_is_finished_says_so_and_changes_nothing() {
     let mut stage = Stage::new();
     let id = stage.errand_done(errand("a", "t1"), "done");
     let lines = stage.journal.len();
-    assert_eq!(
-        stage.cancel(id),
-        Told::AlreadyEnded {
-            task: id,
-            state: State::Completed
-        }
-    );
+    assert_eq!(stage.cancel(id), Told::AlreadyEnded { task: id, state: State::Completed });
     assert_eq!(stage.journal.len(), lines);
     assert!(!stage.wants_abort(id));
-    assert_eq!(
-        stage.seal(BOT).notices,
-        [(id, 1)],
-        "it is told as what it was"
-    );
+    assert_eq!(stage.seal(BOT).notices, [(id, 1)], "it is told as what it was");
 }
 
 #[test]
@@ -218,26 +179,12 @@ fn what_is_sealed_is_never_changed() {
     stage.answer(second, "two");
     stage.advance(HOUR);
     let now = stage.debrief(debrief.id);
-    assert_eq!(
-        (now.notices, stage.words_of(&debrief)),
-        (vec![(first, 1)], text)
-    );
+    assert_eq!((now.notices, stage.words_of(&debrief)), (vec![(first, 1)], text));
     let sealed = |record: &Record| matches!(record, Record::Outbox(OutboxRecord::Sealed { .. }));
-    assert_eq!(
-        stage
-            .journal
-            .iter()
-            .filter(|written| sealed(&written.record))
-            .count(),
-        1
-    );
+    assert_eq!(stage.journal.iter().filter(|written| sealed(&written.record)).count(), 1);
     stage.between_turns(BOT);
     stage.answered(debrief.id, "ok");
-    assert_eq!(
-        stage.seal(BOT).notices,
-        [(second, 1)],
-        "what came later goes to the next"
-    );
+    assert_eq!(stage.seal(BOT).notices, [(second, 1)], "what came later goes to the next");
 }
 
 #[test]
@@ -256,15 +203,8 @@ fn a_task_that_read_one_result_of_its_debrief_by_itself_still_takes_what_came_me
     let late = stage.launch_running(task("late").by(above).batch("two"));
     stage.answer(late, "three");
     stage.answer(above, "I have seen a and b");
-    assert_eq!(
-        [stage.notice_state(a), stage.notice_state(b)],
-        [DeliveryState::Settled; 2]
-    );
-    assert_eq!(
-        stage.state(above),
-        State::WaitingChildren,
-        "one result is not taken yet"
-    );
+    assert_eq!([stage.notice_state(a), stage.notice_state(b)], [DeliveryState::Settled; 2]);
+    assert_eq!(stage.state(above), State::WaitingChildren, "one result is not taken yet");
     assert_eq!(stage.seal(&own).notices, [(late, 1)]);
     stage.prompt_taken(above);
     stage.answer(above, "I have seen all");

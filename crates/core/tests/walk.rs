@@ -53,17 +53,8 @@ struct Walk {
 
 impl Walk {
     fn new(seed: u64) -> Self {
-        let limits = Limits {
-            default: LIMIT,
-            living_max: 6,
-            ..Limits::default()
-        };
-        Self {
-            stage: Stage::with(limits),
-            die: Die(seed),
-            tasks: Vec::new(),
-            calls: 0,
-        }
+        let limits = Limits { default: LIMIT, living_max: 6, ..Limits::default() };
+        Self { stage: Stage::with(limits), die: Die(seed), tasks: Vec::new(), calls: 0 }
     }
 
     fn step(&mut self) {
@@ -89,24 +80,17 @@ impl Walk {
 
     fn launch(&mut self) {
         let models: &[&str] =
-            self.die
-                .of(&[&["p/a"][..], &["p/a", "p/b"], &["p/a", "p/a", "q/c"], &[]]);
+            self.die.of(&[&["p/a"][..], &["p/a", "p/b"], &["p/a", "p/a", "q/c"], &[]]);
         let mut launch: Launch = by_model(&format!("t{}", self.tasks.len()), models);
         if self.die.chance(20) {
             launch = launch.process();
         }
         if self.die.chance(20) {
-            launch = launch.budget(Budget {
-                tokens: Some(50),
-                calls: Some(20),
-                ..Budget::default()
-            });
+            launch =
+                launch.budget(Budget { tokens: Some(50), calls: Some(20), ..Budget::default() });
         }
         if self.die.chance(10) {
-            launch = launch.over(Overrides {
-                retry_interrupted: Some(1),
-                ..Overrides::default()
-            });
+            launch = launch.over(Overrides { retry_interrupted: Some(1), ..Overrides::default() });
         }
         if self.die.chance(20) {
             launch = launch.notify(self.die.of(Notify::ALL));
@@ -121,11 +105,7 @@ impl Walk {
         if let homing_core::reply::Told::Accepted { task, .. } = told {
             self.tasks.push(task);
         } else {
-            assert_eq!(
-                self.stage.journal.len(),
-                before,
-                "a refusal stores nothing: {told:?}"
-            );
+            assert_eq!(self.stage.journal.len(), before, "a refusal stores nothing: {told:?}");
         }
     }
 
@@ -149,56 +129,35 @@ impl Walk {
         self.calls += 1;
         let failure = HostError {
             retry_after_ms: self.die.of(&[None, Some(SECOND)]),
-            until_wall: self
-                .die
-                .of(&[None, Some(self.stage.now.wall + MINUTE as i64)]),
+            until_wall: self.die.of(&[None, Some(self.stage.now.wall + MINUTE as i64)]),
             ..error(self.die.of(ErrorClass::ALL))
         };
         let end = if self.die.chance(70) {
-            End {
-                finish: self.die.of(Finish::ALL),
-                ..good("text")
-            }
+            End { finish: self.die.of(Finish::ALL), ..good("text") }
         } else {
             bad(failure.clone())
         };
         let facts = [
-            Fact::SessionMade {
-                session: format!("ses_{}", self.calls).into(),
-            },
-            Fact::StartFailed {
-                error: failure.clone(),
-            },
+            Fact::SessionMade { session: format!("ses_{}", self.calls).into() },
+            Fact::StartFailed { error: failure.clone() },
             Fact::PromptTaken,
             Fact::PromptTaken,
-            Fact::PromptRefused {
-                error: failure.clone(),
-            },
+            Fact::PromptRefused { error: failure.clone() },
             Fact::PromptUnsure { why: "cut".into() },
             Fact::Active,
-            Fact::ToolBegan {
-                call: call(self.calls % 7, "bash", Some(self.calls % 2)),
-            },
+            Fact::ToolBegan { call: call(self.calls % 7, "bash", Some(self.calls % 2)) },
             Fact::ToolEnded { id: self.calls % 7 },
             spent(self.calls % 60, self.calls),
-            Fact::AskOpened {
-                ask: ask("k", AskKind::Permission),
-            },
+            Fact::AskOpened { ask: ask("k", AskKind::Permission) },
             Fact::AskClosed { key: "k".into() },
-            Fact::Todos {
-                open: (self.calls % 2) as u32,
-            },
+            Fact::Todos { open: (self.calls % 2) as u32 },
             Fact::Ended { end: end.clone() },
             Fact::EndHint,
-            Fact::ErrorHint {
-                error: failure.clone(),
-            },
+            Fact::ErrorHint { error: failure.clone() },
             Fact::ProviderWait { error: failure },
             Fact::OddWord { word: "odd".into() },
             Fact::Busy,
-            Fact::Looked {
-                picture: self.picture(end),
-            },
+            Fact::Looked { picture: self.picture(end) },
             Fact::LookFailed { why: "?".into() },
             Fact::Interrupted { why: "?".into() },
             Fact::SessionDeleted,
@@ -267,9 +226,7 @@ impl Walk {
 
     /// Time passes, and some hosts answer in time when they are asked or told to stop.
     fn time(&mut self) {
-        let mut left = self
-            .die
-            .of(&[1, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR]);
+        let mut left = self.die.of(&[1, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR]);
         while left > 0 {
             let ms = left.min(5 * MINUTE);
             left -= ms;
@@ -305,11 +262,7 @@ impl Walk {
     /// Turns that can call the model, per key; those that are being stopped apart.
     fn turns(&self) -> BTreeMap<Arc<str>, u32> {
         let mut turns = BTreeMap::new();
-        for task in self
-            .tasks
-            .iter()
-            .filter_map(|id| self.stage.world.task(*id))
-        {
+        for task in self.tasks.iter().filter_map(|id| self.stage.world.task(*id)) {
             let counts =
                 task.state.holds_slot() && task.state != State::Stopping && !task.live.lent;
             *turns.entry(Arc::clone(&task.key)).or_default() += u32::from(counts);
@@ -321,10 +274,7 @@ impl Walk {
     fn limits_hold(&self, before: &BTreeMap<Arc<str>, u32>) {
         for (key, turns) in self.turns() {
             let most = before.get(&key).copied().unwrap_or_default().max(LIMIT);
-            assert!(
-                turns <= most,
-                "{turns} turns on {key}, where {most} may run"
-            );
+            assert!(turns <= most, "{turns} turns on {key}, where {most} may run");
         }
     }
 
@@ -364,15 +314,9 @@ fn whatever_happens_rows_are_folds_counts_count_and_everything_ends() {
         asked.extend(walk.stage.asked);
     }
     for state in State::ALL {
-        assert!(
-            asked.iter().any(|(at, _)| at == state),
-            "no walk came to {state}"
-        );
+        assert!(asked.iter().any(|(at, _)| at == state), "no walk came to {state}");
     }
     for event in Event::ALL {
-        assert!(
-            asked.iter().any(|(_, known)| known == event),
-            "no walk asked for {event}"
-        );
+        assert!(asked.iter().any(|(_, known)| known == event), "no walk asked for {event}");
     }
 }

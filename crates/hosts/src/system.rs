@@ -58,10 +58,7 @@ pub struct SystemIds {
 
 impl SystemIds {
     pub fn new() -> io::Result<Self> {
-        Ok(Self {
-            seed: random()?,
-            fallbacks: AtomicU64::new(0),
-        })
+        Ok(Self { seed: random()?, fallbacks: AtomicU64::new(0) })
     }
 }
 
@@ -69,9 +66,7 @@ impl Ids for SystemIds {
     /// A kernel that gave bits once gives them always; should it not, the first ones are spread further.
     fn bits(&self) -> u64 {
         random().unwrap_or_else(|_| {
-            mix(self
-                .seed
-                .wrapping_add(self.fallbacks.fetch_add(1, Ordering::Relaxed)))
+            mix(self.seed.wrapping_add(self.fallbacks.fetch_add(1, Ordering::Relaxed)))
         })
     }
 }

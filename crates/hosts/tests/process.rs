@@ -16,10 +16,7 @@ use homing_ports::host::{Flight, Host, Opening, Place, Reports};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-const FENCE: Fence = Fence {
-    attempt: 1,
-    turn: 1,
-};
+const FENCE: Fence = Fence { attempt: 1, turn: 1 };
 
 struct Bench {
     host: ProcessHost,
@@ -40,18 +37,13 @@ fn task() -> TaskId {
 }
 
 fn new_host(directory: &Path) -> ProcessHost {
-    ProcessHost::new(directory.join("claims"))
-        .unwrap()
-        .with_grace(Duration::from_millis(200))
+    ProcessHost::new(directory.join("claims")).unwrap().with_grace(Duration::from_millis(200))
 }
 
 impl Bench {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        Self {
-            host: new_host(directory.path()),
-            directory,
-        }
+        Self { host: new_host(directory.path()), directory }
     }
 
     /// The same host after its process died.
@@ -68,11 +60,7 @@ impl Bench {
             name: None,
             agent: None,
             model: Some("acme/large".parse().unwrap()),
-            order: Order {
-                command,
-                cwd,
-                ..Order::default()
-            },
+            order: Order { command, cwd, ..Order::default() },
             prompt: Vec::new(),
         }
     }
@@ -94,13 +82,7 @@ impl Bench {
     /// A pipe by name: the shell that writes to it and the test that reads meet there.
     fn meeting(&self, name: &str) -> std::path::PathBuf {
         let path = self.file(name);
-        assert!(
-            std::process::Command::new("mkfifo")
-                .arg(&path)
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
         path
     }
 }
@@ -109,11 +91,7 @@ fn place(facts: &[Fact]) -> Place {
     let [Fact::SessionMade { session }, Fact::PromptTaken] = facts else {
         panic!("{facts:?}");
     };
-    Place {
-        task: task(),
-        fence: FENCE,
-        session: Some(Arc::clone(session)),
-    }
+    Place { task: task(), fence: FENCE, session: Some(Arc::clone(session)) }
 }
 
 fn watch(host: &ProcessHost, place: &Place) -> mpsc::UnboundedReceiver<Fact> {
@@ -140,28 +118,19 @@ fn exited(fact: Fact) -> (Exit, String) {
 }
 
 fn code(code: i32) -> Exit {
-    Exit {
-        code: Some(code),
-        signal: None,
-    }
+    Exit { code: Some(code), signal: None }
 }
 
 #[tokio::test]
 async fn a_command_that_ends_well_brings_its_output() {
     let bench = Bench::new();
-    assert_eq!(
-        exited(bench.run("echo out; echo err >&2").await),
-        (code(0), "out\n".to_owned())
-    );
+    assert_eq!(exited(bench.run("echo out; echo err >&2").await), (code(0), "out\n".to_owned()));
 }
 
 #[tokio::test]
 async fn a_command_that_says_nothing_ends_without_text() {
     let bench = Bench::new();
-    let expected = Fact::Exited {
-        exit: code(0),
-        text: None,
-    };
+    let expected = Fact::Exited { exit: code(0), text: None };
     assert_eq!(bench.run("true").await, expected);
 }
 
@@ -169,23 +138,14 @@ async fn a_command_that_says_nothing_ends_without_text() {
 async fn a_command_that_fails_brings_its_errors_too() {
     let bench = Bench::new();
     let text = "out\n[standard error]\nerr\n".to_owned();
-    assert_eq!(
-        exited(bench.run("echo out; echo err >&2; exit 3").await),
-        (code(3), text)
-    );
+    assert_eq!(exited(bench.run("echo out; echo err >&2; exit 3").await), (code(3), text));
 }
 
 #[tokio::test]
 async fn a_command_ended_by_a_signal_says_which() {
     let bench = Bench::new();
     let (exit, _) = exited(bench.run("kill -9 $$").await);
-    assert_eq!(
-        exit,
-        Exit {
-            code: None,
-            signal: Some(9)
-        }
-    );
+    assert_eq!(exit, Exit { code: None, signal: Some(9) });
 }
 
 #[tokio::test]
@@ -199,10 +159,7 @@ async fn a_command_that_is_not_there_is_not_started() {
     };
     assert!(error.message.contains("no-such-program"), "{error:?}");
     opening.order.command.clear();
-    assert!(matches!(
-        &*bench.host.open(opening).await,
-        [Fact::StartFailed { .. }]
-    ));
+    assert!(matches!(&*bench.host.open(opening).await, [Fact::StartFailed { .. }]));
 }
 
 #[tokio::test]
@@ -221,10 +178,7 @@ async fn a_working_directory_that_is_not_there_is_named() {
 async fn r8_the_environment_holds_what_is_listed_and_its_task() {
     let bench = Bench::new();
     let (_, text) = exited(bench.run("env").await);
-    let names = text
-        .lines()
-        .filter_map(|line| line.split_once('='))
-        .map(|(name, _)| name);
+    let names = text.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name);
     // The shell itself sets the last two.
     let fine = [
         "PATH",
@@ -241,10 +195,7 @@ async fn r8_the_environment_holds_what_is_listed_and_its_task() {
     for name in names {
         assert!(fine.contains(&name) || name.starts_with("LC_"), "{name}");
     }
-    assert!(
-        text.contains(&format!("HOMING_TASK={}\n", task())),
-        "{text}"
-    );
+    assert!(text.contains(&format!("HOMING_TASK={}\n", task())), "{text}");
     assert!(text.contains("HOMING_MODEL=acme/large\n"), "{text}");
 }
 
@@ -252,11 +203,7 @@ async fn r8_the_environment_holds_what_is_listed_and_its_task() {
 async fn r5_endless_output_is_bounded_and_never_blocks() {
     let bench = Bench::new();
     let script = "echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo last";
-    let Fact::Exited {
-        exit,
-        text: Some(text),
-    } = bench.run(script).await
-    else {
+    let Fact::Exited { exit, text: Some(text) } = bench.run(script).await else {
         panic!("it did not exit");
     };
     assert_eq!(exit, code(0));
@@ -284,13 +231,7 @@ async fn l12_the_same_attempt_opened_again_is_the_same_command() {
     assert_eq!(place(&bench.host.open(opening.clone()).await), first);
     assert_eq!(place(&bench.restarted().open(opening).await), first);
     assert_eq!(bench.host.abort(first).await, Fact::Stopped);
-    assert!(
-        std::fs::read_to_string(bench.file("runs"))
-            .unwrap_or_default()
-            .lines()
-            .count()
-            <= 1
-    );
+    assert!(std::fs::read_to_string(bench.file("runs")).unwrap_or_default().lines().count() <= 1);
 }
 
 #[tokio::test]
@@ -302,10 +243,7 @@ async fn a_command_that_runs_looks_open_and_one_that_ended_shows_its_exit() {
         panic!("it is not open");
     };
     assert_eq!((picture.turn, picture.busy), (TurnRecord::Open, Tri::Yes));
-    assert_eq!(
-        (picture.session, picture.same_host),
-        (Presence::Present, Tri::Yes)
-    );
+    assert_eq!((picture.session, picture.same_host), (Presence::Present, Tri::Yes));
     let mut mail = watch(&bench.host, &place);
     std::fs::write(bench.file("go"), "on\n").unwrap();
     let end = last(&mut mail).await;
@@ -328,24 +266,14 @@ async fn b6_an_abort_ends_the_whole_group_even_when_it_ignores_the_first_signal(
     let mut mail = watch(&bench.host, &place);
     assert_eq!(bench.host.abort(place.clone()).await, Fact::Stopped);
     assert!(!leader.group_runs().unwrap());
-    assert_eq!(
-        exited(last(&mut mail).await).0,
-        Exit {
-            code: None,
-            signal: Some(9)
-        }
-    );
+    assert_eq!(exited(last(&mut mail).await).0, Exit { code: None, signal: Some(9) });
     assert_eq!(bench.host.abort(place).await, Fact::Stopped);
 }
 
 #[tokio::test]
 async fn l6_an_attempt_that_was_aborted_first_is_never_started() {
     let bench = Bench::new();
-    let unopened = Place {
-        task: task(),
-        fence: FENCE,
-        session: None,
-    };
+    let unopened = Place { task: task(), fence: FENCE, session: None };
     assert_eq!(bench.host.abort(unopened).await, Fact::Stopped);
     let facts = bench.host.open(bench.opening("echo run > runs")).await;
     assert!(matches!(&*facts, [Fact::StartFailed { .. }]), "{facts:?}");
@@ -361,25 +289,13 @@ async fn a_command_of_an_earlier_process_is_open_while_it_runs_and_interrupted_a
     let Fact::Looked { picture } = later.look(place.clone()).await else {
         panic!("it is not open");
     };
-    assert_eq!(
-        (picture.turn, picture.same_host),
-        (TurnRecord::Open, Tri::Unknown)
-    );
+    assert_eq!((picture.turn, picture.same_host), (TurnRecord::Open, Tri::Unknown));
     let mut mail = watch(&later, &place);
     assert!(matches!(mail.recv().await.unwrap(), Fact::Looked { .. }));
     std::fs::write(bench.file("go"), "on\n").unwrap();
-    assert!(matches!(
-        mail.recv().await.unwrap(),
-        Fact::Interrupted { .. }
-    ));
-    assert!(matches!(
-        later.look(place.clone()).await,
-        Fact::Interrupted { .. }
-    ));
-    assert!(matches!(
-        &*later.open(bench.opening("true")).await,
-        [Fact::Interrupted { .. }]
-    ));
+    assert!(matches!(mail.recv().await.unwrap(), Fact::Interrupted { .. }));
+    assert!(matches!(later.look(place.clone()).await, Fact::Interrupted { .. }));
+    assert!(matches!(&*later.open(bench.opening("true")).await, [Fact::Interrupted { .. }]));
     assert_eq!(later.abort(place).await, Fact::Stopped);
 }
 
@@ -387,18 +303,9 @@ async fn a_command_of_an_earlier_process_is_open_while_it_runs_and_interrupted_a
 async fn an_earlier_processs_command_is_found_by_its_mark_and_ended() {
     let bench = Bench::new();
     let place = bench.start("sleep 1000").await;
-    let unnamed = Place {
-        session: None,
-        ..place
-    };
-    assert_eq!(
-        bench.restarted().abort(unnamed.clone()).await,
-        Fact::Stopped
-    );
-    assert!(matches!(
-        last(&mut watch(&bench.host, &unnamed)).await,
-        Fact::Exited { .. }
-    ));
+    let unnamed = Place { session: None, ..place };
+    assert_eq!(bench.restarted().abort(unnamed.clone()).await, Fact::Stopped);
+    assert!(matches!(last(&mut watch(&bench.host, &unnamed)).await, Fact::Exited { .. }));
 }
 
 #[tokio::test]
@@ -408,15 +315,8 @@ async fn r1_a_claim_without_a_note_is_never_started_again() {
     let facts = bench.host.open(bench.opening("echo run > runs")).await;
     assert!(matches!(&*facts, [Fact::Interrupted { .. }]), "{facts:?}");
     assert!(!bench.file("runs").exists());
-    let unnamed = Place {
-        task: task(),
-        fence: FENCE,
-        session: None,
-    };
-    assert!(matches!(
-        bench.host.abort(unnamed).await,
-        Fact::StopRefused { .. }
-    ));
+    let unnamed = Place { task: task(), fence: FENCE, session: None };
+    assert!(matches!(bench.host.abort(unnamed).await, Fact::StopRefused { .. }));
 }
 
 #[tokio::test]
@@ -428,11 +328,7 @@ async fn r4_a_recycled_number_is_not_taken_for_the_command() {
         panic!("{session}");
     };
     let before = format!("{pid}.{}.{boot}", start.parse::<u64>().unwrap() - 1);
-    let another = Place {
-        task: TaskId::from_bits(8),
-        fence: FENCE,
-        session: Some(before.into()),
-    };
+    let another = Place { task: TaskId::from_bits(8), fence: FENCE, session: Some(before.into()) };
     let looked = bench.host.look(another.clone()).await;
     assert!(matches!(looked, Fact::Interrupted { .. }), "{looked:?}");
     assert_eq!(bench.host.abort(another).await, Fact::Stopped);

@@ -22,9 +22,7 @@ struct Commands {
 
 impl Commands {
     fn new() -> Self {
-        Self {
-            directory: tempfile::tempdir().unwrap(),
-        }
+        Self { directory: tempfile::tempdir().unwrap() }
     }
 
     fn file(&self, name: &str, task: TaskId) -> PathBuf {
@@ -48,13 +46,7 @@ impl HostFactory for Commands {
         let script = match does {
             Does::Answers => format!("{ran}; echo {ANSWER}"),
             Does::Stands => {
-                assert!(
-                    Command::new("mkfifo")
-                        .arg(&gate)
-                        .status()
-                        .unwrap()
-                        .success()
-                );
+                assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
                 format!("{ran}; read x < {}; echo {ANSWER}", gate.display())
             }
             Does::CannotStart => String::new(),
@@ -66,20 +58,9 @@ impl HostFactory for Commands {
                 vec!["sh".to_owned(), "-c".to_owned(), script]
             }
         };
-        let order = Order {
-            command,
-            ..Order::default()
-        };
+        let order = Order { command, ..Order::default() };
         let prompt = Vec::new();
-        Opening {
-            task,
-            attempt,
-            name: None,
-            agent: None,
-            model: None,
-            order,
-            prompt,
-        }
+        Opening { task, attempt, name: None, agent: None, model: None, order, prompt }
     }
 
     fn release(&mut self, task: TaskId) {
@@ -95,10 +76,7 @@ impl HostFactory for Commands {
     fn is_running(&mut self, task: TaskId) -> bool {
         let claims = std::fs::read_dir(self.directory.path().join("claims")).unwrap();
         claims.map(Result::unwrap).any(|claim| {
-            let of_task = claim
-                .file_name()
-                .to_string_lossy()
-                .starts_with(&task.to_string());
+            let of_task = claim.file_name().to_string_lossy().starts_with(&task.to_string());
             let leader = Leader::parse(std::fs::read_to_string(claim.path()).unwrap().trim_end());
             of_task && leader.is_some_and(|leader| leader.group_runs().unwrap())
         })
@@ -114,14 +92,8 @@ impl HostFactory for Commands {
                 "the_record_outlives_the_driver",
                 "a command's exit is known to the process that started it alone",
             ),
-            (
-                "t12_a_look_that_fails_says_so",
-                "a look at a process of one's own does not fail",
-            ),
-            (
-                "c8_an_ask_is_shown_and_its_answer_reaches",
-                "a command asks nothing",
-            ),
+            ("t12_a_look_that_fails_says_so", "a look at a process of one's own does not fail"),
+            ("c8_an_ask_is_shown_and_its_answer_reaches", "a command asks nothing"),
         ]
     }
 
@@ -131,14 +103,9 @@ impl HostFactory for Commands {
 }
 
 fn in_tokio(case: Flight<'_, ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        tokio::time::timeout(CASE_MAX, case)
-            .await
-            .expect("the case waits too long")
+        tokio::time::timeout(CASE_MAX, case).await.expect("the case waits too long")
     });
 }
 

@@ -119,21 +119,13 @@ impl Group {
             let Some((task, number)) = row.task else {
                 continue;
             };
-            let before = spoken
-                .get(&task)
-                .map_or(number.checked_sub(1), |run| Some(run.last));
+            let before = spoken.get(&task).map_or(number.checked_sub(1), |run| Some(run.last));
             if before.is_none_or(|before| number != before + 1) {
                 return refused(format!(
                     "{task}: its journal row {number} does not follow the one before"
                 ));
             }
-            spoken
-                .entry(task)
-                .or_insert(Run {
-                    first: number,
-                    last: number,
-                })
-                .last = number;
+            spoken.entry(task).or_insert(Run { first: number, last: number }).last = number;
         }
         let mut runs = BTreeMap::new();
         for row in &self.tasks {
@@ -229,11 +221,7 @@ impl TaskQuery {
 /// The first and the last id that begin so; `None` when no id can.
 pub fn prefix_range(prefix: &str) -> Option<(TaskId, TaskId)> {
     const WHOLE: usize = TaskId::PREFIX.len() + 12;
-    let prefix = if TaskId::PREFIX.starts_with(prefix) {
-        TaskId::PREFIX
-    } else {
-        prefix
-    };
+    let prefix = if TaskId::PREFIX.starts_with(prefix) { TaskId::PREFIX } else { prefix };
     if !prefix.is_ascii() || prefix.len() > WHOLE {
         return None;
     }
@@ -258,11 +246,7 @@ pub enum StoreError {
     #[error(
         "the store at {path} was written by a newer release (schema {found}, this one knows {known})"
     )]
-    Newer {
-        path: String,
-        found: u32,
-        known: u32,
-    },
+    Newer { path: String, found: u32, known: u32 },
     #[error("{path} is not a homing store: {what}")]
     Foreign { path: String, what: String },
     #[error("the store at {path} is held by another process")]

@@ -74,33 +74,20 @@ impl MemoryRoom {
         let mut inner = self.lock();
         inner.posts += 1;
         if let Some(why) = &inner.closed {
-            return PostFact::Closed {
-                why: Arc::clone(why),
-            };
+            return PostFact::Closed { why: Arc::clone(why) };
         }
         if inner.refusals > 0 {
             inner.refusals -= 1;
             let retry_after_ms = inner.retry_after_ms;
-            return PostFact::Failed {
-                why: "too many messages".into(),
-                retry_after_ms,
-            };
+            return PostFact::Failed { why: "too many messages".into(), retry_after_ms };
         }
         if inner.keys.insert(message.key) {
-            let Message {
-                key,
-                origin,
-                text,
-                tries: _,
-            } = message;
+            let Message { key, origin, text, tries: _ } = message;
             inner.messages.push(Posted { key, origin, text });
         }
         if inner.lost_replies > 0 {
             inner.lost_replies -= 1;
-            return PostFact::Failed {
-                why: "the reply was lost".into(),
-                retry_after_ms: None,
-            };
+            return PostFact::Failed { why: "the reply was lost".into(), retry_after_ms: None };
         }
         PostFact::Posted
     }
@@ -125,11 +112,7 @@ mod tests {
         }
 
         fn texts(&mut self) -> Vec<Vec<u8>> {
-            self.0
-                .messages()
-                .into_iter()
-                .map(|message| message.text)
-                .collect()
+            self.0.messages().into_iter().map(|message| message.text).collect()
         }
 
         fn close(&mut self) {

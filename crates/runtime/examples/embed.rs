@@ -29,14 +29,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let me: ParentRef = "inbox:tour-guide".parse()?;
     let tasks = [
         ("weather", "@say Rain until noon, then sun.\n@end"),
-        (
-            "trains",
-            "@tool timetable\n@tool-end\n@say The 9:40 runs.\n@end",
-        ),
-        (
-            "museum",
-            "@fail auth the key for the museum's site has expired",
-        ),
+        ("trains", "@tool timetable\n@tool-end\n@say The 9:40 runs.\n@end"),
+        ("museum", "@fail auth the key for the museum's site has expired"),
     ];
     let launches = tasks.map(|(name, prompt)| {
         Launch::prompt("scripted", prompt)

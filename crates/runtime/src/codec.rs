@@ -70,10 +70,7 @@ pub fn task_row(task: &Task) -> TaskRow {
         owed: task.is_owed(),
         parent: task.parent.to_string(),
         root: task.root,
-        session: task
-            .session
-            .as_ref()
-            .map(|session| format!("{}:{session}", task.brief.host)),
+        session: task.session.as_ref().map(|session| format!("{}:{session}", task.brief.host)),
         name: task.brief.name.as_deref().map(str::to_owned),
         key: task.brief.key.map(|key| key.0),
         created_wall: task.created.wall,
@@ -104,10 +101,7 @@ fn post_row(post: &Post) -> OutboxRow {
 
 /// What a start needs, typed.
 pub fn decode(recovered: &Recovered) -> Result<Memory, StoreError> {
-    let mut memory = Memory {
-        head: recovered.head,
-        ..Memory::default()
-    };
+    let mut memory = Memory { head: recovered.head, ..Memory::default() };
     memory.tasks = recovered.tasks.iter().map(task).collect::<Result<_, _>>()?;
     for row in &recovered.outbox {
         match row.kind {
@@ -115,11 +109,7 @@ pub fn decode(recovered: &Recovered) -> Result<Memory, StoreError> {
             OutboxKind::Post => memory.posts.push(parse(&row.key, &row.body)?),
         }
     }
-    memory.keys = recovered
-        .keys
-        .iter()
-        .map(|(digest, id)| (Digest(*digest), *id))
-        .collect();
+    memory.keys = recovered.keys.iter().map(|(digest, id)| (Digest(*digest), *id)).collect();
     Ok(memory)
 }
 
@@ -174,14 +164,8 @@ pub fn at_end_of(
             let Record::Task(_, entry) = record(&row)? else {
                 continue;
             };
-            let stamp = homing_core::time::Stamp {
-                tick: row.tick,
-                wall: row.wall,
-            };
-            let line = homing_core::fold::Line {
-                seq: row.seq,
-                stamp,
-            };
+            let stamp = homing_core::time::Stamp { tick: row.tick, wall: row.wall };
+            let line = homing_core::fold::Line { seq: row.seq, stamp };
             match &mut folded {
                 None => folded = homing_core::fold::begin(id, &entry, line),
                 Some(task) => homing_core::fold::fold(task, &entry, line),

@@ -161,11 +161,7 @@ impl Decider {
                 None => return false,
             }
             let goes_on = taken < DRAIN_MAX && self.done.is_empty();
-            next = if goes_on {
-                self.inbox.try_recv().ok()
-            } else {
-                None
-            };
+            next = if goes_on { self.inbox.try_recv().ok() } else { None };
         }
         false
     }
@@ -296,11 +292,7 @@ impl Decider {
                 ms = ms.min(tick.saturating_sub(now.tick));
             }
             if let Some(wall) = wall {
-                ms = ms.min(
-                    u64::try_from(wall - now.wall)
-                        .unwrap_or(0)
-                        .min(WALL_LOOK_MS),
-                );
+                ms = ms.min(u64::try_from(wall - now.wall).unwrap_or(0).min(WALL_LOOK_MS));
             }
         }
         if let Committer::Cooling { until } | Committer::Lost { until, .. } = &self.committer {
@@ -317,17 +309,11 @@ fn told_of(error: &CommitError) -> Told {
         CommitError::Failed { .. } => Code::Unavailable,
         CommitError::Unknown { .. } | CommitError::Fatal { .. } => Code::Unsure,
     };
-    Told::Refused {
-        code,
-        why: error.to_string().into(),
-    }
+    Told::Refused { code, why: error.to_string().into() }
 }
 
 /// Nothing was decided: the store is not there to decide on.
 fn away(why: &Arc<str>) -> Told {
     let why = Arc::clone(why);
-    Told::Refused {
-        code: Code::Unavailable,
-        why,
-    }
+    Told::Refused { code: Code::Unavailable, why }
 }

@@ -25,23 +25,17 @@ pub fn task(reader: &dyn Reader, text: &str, hosts: &[String]) -> Result<TaskId,
     if let Ok(id) = text.parse::<TaskId>() {
         return match reader.task(id)?.0 {
             Some(_) => Ok(id),
-            None => Err(not_found(format!(
-                "no task {id}: never accepted here, or past its retention"
-            ))),
+            None => {
+                Err(not_found(format!("no task {id}: never accepted here, or past its retention")))
+            }
         };
     }
     if text.starts_with(TaskId::PREFIX)
-        && let Some(id) = only(
-            text,
-            &some(reader, |query| query.prefix = Some(text.to_owned()))?,
-        )?
+        && let Some(id) = only(text, &some(reader, |query| query.prefix = Some(text.to_owned()))?)?
     {
         return Ok(id);
     }
-    if let Some(id) = only(
-        text,
-        &some(reader, |query| query.name = Some(text.to_owned()))?,
-    )? {
+    if let Some(id) = only(text, &some(reader, |query| query.name = Some(text.to_owned()))?)? {
         return Ok(id);
     }
     Err(other(reader, text, hosts)?)
@@ -51,10 +45,7 @@ fn some(
     reader: &dyn Reader,
     narrow: impl FnOnce(&mut TaskQuery),
 ) -> Result<Vec<TaskRow>, StoreError> {
-    let mut query = TaskQuery {
-        limit: NAMED_MAX + 1,
-        ..TaskQuery::default()
-    };
+    let mut query = TaskQuery { limit: NAMED_MAX + 1, ..TaskQuery::default() };
     narrow(&mut query);
     reader.tasks(&query)
 }
@@ -64,16 +55,9 @@ fn only(text: &str, rows: &[TaskRow]) -> Result<Option<TaskId>, Refused> {
         [] => Ok(None),
         [one] => Ok(Some(one.id)),
         several => {
-            let ids: Vec<String> = several
-                .iter()
-                .take(NAMED_MAX)
-                .map(|row| row.id.to_string())
-                .collect();
-            let more = if several.len() > NAMED_MAX {
-                ", …"
-            } else {
-                ""
-            };
+            let ids: Vec<String> =
+                several.iter().take(NAMED_MAX).map(|row| row.id.to_string()).collect();
+            let more = if several.len() > NAMED_MAX { ", …" } else { "" };
             let why = format!(
                 "{text:?} means more than one task: {}{more}; give a whole id",
                 ids.join(", ")
@@ -95,12 +79,8 @@ fn other(reader: &dyn Reader, text: &str, hosts: &[String]) -> Result<Refused, S
             )));
         }
     }
-    let kinds = [
-        ("ask_", "an ask"),
-        ("db_", "a debrief"),
-        ("po_", "a post"),
-        ("cv_", "a conversation"),
-    ];
+    let kinds =
+        [("ask_", "an ask"), ("db_", "a debrief"), ("po_", "a post"), ("cv_", "a conversation")];
     let kind = kinds.iter().find(|(prefix, _)| text.starts_with(prefix));
     Ok(not_found(match kind {
         Some((_, kind)) => format!("{text:?} names {kind}, not a task: give the task's id (bg_…)"),
@@ -116,10 +96,7 @@ pub(crate) fn unknown<'a>(
     given: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) -> String {
-    let near = known
-        .clone()
-        .map(|name| (distance(given, name), name))
-        .min();
+    let near = known.clone().map(|name| (distance(given, name), name)).min();
     let all: Vec<&str> = known.collect();
     match near {
         Some((far, name)) if far <= 2 => {
@@ -169,10 +146,7 @@ mod tests {
             say("proces"),
             "host: there is no \"proces\"; did you mean \"process\"? Known: opencode, process"
         );
-        assert_eq!(
-            say("emacs"),
-            "host: there is no \"emacs\"; known: opencode, process"
-        );
+        assert_eq!(say("emacs"), "host: there is no \"emacs\"; known: opencode, process");
         assert_eq!(
             unknown("host", "x", std::iter::empty()),
             "host: there is no \"x\"; none is set up"
@@ -181,12 +155,9 @@ mod tests {
 
     #[test]
     fn words_are_as_far_apart_as_letters_differ() {
-        for (from, to, far) in [
-            ("", "ab", 2),
-            ("abc", "abc", 0),
-            ("abc", "acb", 2),
-            ("kitten", "sitting", 3),
-        ] {
+        for (from, to, far) in
+            [("", "ab", 2), ("abc", "abc", 0), ("abc", "acb", 2), ("kitten", "sitting", 3)]
+        {
             assert_eq!(distance(from, to), far, "{from} {to}");
         }
     }

@@ -56,9 +56,7 @@ impl Homing {
     /// Accepts a task. When this returns an id, the task is durable.
     pub async fn launch(&self, launch: Launch) -> Result<TaskId, Refused> {
         let admitted = self.admitted(launch).await?;
-        let told = self
-            .ask(|request| self.launching(request, admitted))
-            .await?;
+        let told = self.ask(|request| self.launching(request, admitted)).await?;
         the_answer!(told, Told::Accepted { task, .. } => task)
     }
 
@@ -75,13 +73,7 @@ impl Homing {
                 Ok(spec) => {
                     let (request, told) = self.replies.expect();
                     inputs.push(self.launching(request, spec));
-                    Ok((
-                        Waiting {
-                            request,
-                            homing: self,
-                        },
-                        told,
-                    ))
+                    Ok((Waiting { request, homing: self }, told))
                 }
                 Err(refused) => Err(refused),
             });
@@ -118,12 +110,7 @@ impl Homing {
 
     fn launching(&self, request: Request, spec: Box<Spec>) -> Input {
         let id = TaskId::from_bits(self.time.bits());
-        Input::Launch {
-            request,
-            id,
-            spec,
-            reservation: None,
-        }
+        Input::Launch { request, id, spec, reservation: None }
     }
 
     /// The task that a person means: an id, a unique beginning of one, or a name. Whatever it is not,
@@ -131,21 +118,13 @@ impl Homing {
     pub async fn find(&self, text: &str) -> Result<TaskId, Refused> {
         let text = text.to_owned();
         let hosts: Vec<String> = self.ports.hosts.keys().cloned().collect();
-        self.read(move |reader| Ok(find::task(reader, &text, &hosts)))
-            .await?
+        self.read(move |reader| Ok(find::task(reader, &text, &hosts))).await?
     }
 
     /// Waits for the end, at most this long. A time that is up says nothing of the task but that.
     pub async fn wait(&self, task: TaskId, at_most: Duration) -> Result<Waited, Refused> {
         let ms = u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX);
-        let told = self
-            .ask(|request| Input::Wait {
-                request,
-                task,
-                ms,
-                by: BY,
-            })
-            .await?;
+        let told = self.ask(|request| Input::Wait { request, task, ms, by: BY }).await?;
         the_answer!(
             told,
             Told::WaitOver { ended: true, .. } => Waited::Ended,
@@ -155,17 +134,11 @@ impl Homing {
 
     /// Reads a task truthfully: the host is asked first when what is known is old.
     pub async fn show(&self, id: TaskId) -> Result<Seen, Refused> {
-        let told = self
-            .ask(|request| Input::Read { request, task: id })
-            .await?;
+        let told = self.ask(|request| Input::Read { request, task: id }).await?;
         let now = the_answer!(told, Told::ReadNow { as_of, fresh, .. } => (as_of, fresh));
         let (as_of, fresh) = now?;
         match self.read(move |reader| texts::task_now(reader, id)).await? {
-            (Some(task), _) => Ok(Seen {
-                task: *task,
-                as_of: self.time.stamp_of(as_of),
-                fresh,
-            }),
+            (Some(task), _) => Ok(Seen { task: *task, as_of: self.time.stamp_of(as_of), fresh }),
             (None, _) => Err(Refused::because(Code::NotFound, format!("no task {id}"))),
         }
     }
@@ -177,31 +150,19 @@ impl Homing {
 
     /// Tasks as last committed, newest first. Never asks a host.
     pub async fn list(&self, query: TaskQuery) -> Result<Vec<Task>, Refused> {
-        self.read(move |reader| reader.tasks(&query)?.iter().map(codec::task).collect())
-            .await
+        self.read(move |reader| reader.tasks(&query)?.iter().map(codec::task).collect()).await
     }
 
     /// What a parent has out, and had: newest first, from the ledger.
     pub async fn owned(&self, parent: &ParentRef, limit: usize) -> Result<Vec<Task>, Refused> {
         let parent = Some(parent.to_string());
-        self.list(TaskQuery {
-            parent,
-            limit,
-            ..TaskQuery::default()
-        })
-        .await
+        self.list(TaskQuery { parent, limit, ..TaskQuery::default() }).await
     }
 
     /// Ends a task with all that lives below it; where it stands now. What had ended stays as it was.
     pub async fn cancel(&self, task: TaskId, text: Option<&str>) -> Result<State, Refused> {
         let text = text.map(Arc::from);
-        let cancel = |request| Input::Cancel {
-            request,
-            task,
-            by: BY,
-            text,
-            quiet: false,
-        };
+        let cancel = |request| Input::Cancel { request, task, by: BY, text, quiet: false };
         the_answer!(
             self.ask(cancel).await?,
             Told::Cancelling { state, .. } | Told::AlreadyEnded { state, .. } => state
@@ -211,50 +172,25 @@ impl Homing {
     /// A new generation of an ended task, with words of its own.
     pub async fn resume(&self, task: TaskId, prompt: &str) -> Result<u32, Refused> {
         let prompt = Payload::from(prompt);
-        let resume = |request| Input::Resume {
-            request,
-            task,
-            prompt,
-            parent: None,
-            by: BY,
-        };
+        let resume = |request| Input::Resume { request, task, prompt, parent: None, by: BY };
         the_answer!(self.ask(resume).await?, Told::Resumed { generation, .. } => generation)
     }
 
     /// A new generation of an ended task, with the same words.
     pub async fn retry(&self, task: TaskId) -> Result<u32, Refused> {
-        let told = self
-            .ask(|request| Input::Retry {
-                request,
-                task,
-                by: BY,
-            })
-            .await?;
+        let told = self.ask(|request| Input::Retry { request, task, by: BY }).await?;
         the_answer!(told, Told::Resumed { generation, .. } => generation)
     }
 
     /// Words for a living task, as a turn of their own.
     pub async fn send(&self, task: TaskId, text: &str) -> Result<(), Refused> {
         let text = Payload::from(text);
-        let told = self
-            .ask(|request| Input::Send {
-                request,
-                task,
-                text,
-            })
-            .await?;
+        let told = self.ask(|request| Input::Send { request, task, text }).await?;
         the_answer!(told, Told::SendTaken { .. } => ())
     }
 
     pub async fn answer(&self, ask: AskId, answer: Answer) -> Result<(), Refused> {
-        let told = self
-            .ask(|request| Input::Answer {
-                request,
-                ask,
-                answer,
-                by: BY,
-            })
-            .await?;
+        let told = self.ask(|request| Input::Answer { request, ask, answer, by: BY }).await?;
         the_answer!(told, Told::Answered { .. } => ())
     }
 
@@ -266,23 +202,12 @@ impl Homing {
         inbox: &ParentRef,
     ) -> Result<Option<Debrief>, Refused> {
         let (consumer, parent) = (Arc::from(consumer), inbox.clone());
-        let told = self
-            .ask(|request| Input::Lease {
-                request,
-                consumer,
-                parent,
-            })
-            .await?;
+        let told = self.ask(|request| Input::Lease { request, consumer, parent }).await?;
         let Some(key) = the_answer!(told, Told::Leased { debrief } => debrief)? else {
             return Ok(None);
         };
-        let text = self
-            .read(move |reader| reader.blob(&key.to_string()))
-            .await?;
-        Ok(Some(Debrief {
-            key,
-            text: text.unwrap_or_default(),
-        }))
+        let text = self.read(move |reader| reader.blob(&key.to_string())).await?;
+        Ok(Some(Debrief { key, text: text.unwrap_or_default() }))
     }
 
     /// As `take`, but waits for one to come, at most this long.
@@ -302,9 +227,7 @@ impl Homing {
                 head.changed().await.map_err(|_| Refused::Stopped)?;
             }
         };
-        tokio::time::timeout(at_most, coming)
-            .await
-            .unwrap_or(Ok(None))
+        tokio::time::timeout(at_most, coming).await.unwrap_or(Ok(None))
     }
 
     /// A receipt: what it names is settled. Unknown or repeated receipts are harmless.
@@ -349,18 +272,12 @@ impl Homing {
     }
 
     async fn tell(&self, input: Input) -> Result<(), Refused> {
-        self.inbox
-            .send(Msg::Input(Box::new(input)))
-            .await
-            .map_err(|_| Refused::Stopped)
+        self.inbox.send(Msg::Input(Box::new(input))).await.map_err(|_| Refused::Stopped)
     }
 
     async fn ask(&self, input: impl FnOnce(Request) -> Input) -> Result<Told, Refused> {
         let (request, told) = self.replies.expect();
-        let waiting = Waiting {
-            request,
-            homing: self,
-        };
+        let waiting = Waiting { request, homing: self };
         self.tell(input(request)).await?;
         let answer = answered(told).await;
         drop(waiting);
@@ -385,9 +302,7 @@ struct Waiting<'a> {
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if self.homing.replies.forget(self.request) {
-            let forget = Msg::Input(Box::new(Input::Forget {
-                request: self.request,
-            }));
+            let forget = Msg::Input(Box::new(Input::Forget { request: self.request }));
             // A full inbox: the wait then ends by its own time.
             let _ = self.homing.inbox.try_send(forget);
         }

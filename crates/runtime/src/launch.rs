@@ -33,19 +33,14 @@ pub struct Launch {
 impl Launch {
     /// A task for an agent on a host.
     pub fn prompt(host: &str, prompt: &str) -> Self {
-        let order = Order {
-            prompt: prompt.to_owned(),
-            ..Order::default()
-        };
+        let order = Order { prompt: prompt.to_owned(), ..Order::default() };
         Self::with_order(host, order)
     }
 
     /// A plain process.
     pub fn command<S: Into<String>>(words: impl IntoIterator<Item = S>) -> Self {
-        let order = Order {
-            command: words.into_iter().map(Into::into).collect(),
-            ..Order::default()
-        };
+        let order =
+            Order { command: words.into_iter().map(Into::into).collect(), ..Order::default() };
         Self::with_order("process", order)
     }
 
@@ -56,10 +51,7 @@ impl Launch {
             name: None,
             models: Vec::new(),
             order,
-            parent: ParentRef::Inbox {
-                name: "cli".into(),
-                key: None,
-            },
+            parent: ParentRef::Inbox { name: "cli".into(), key: None },
             launched_by: None,
             origin: None,
             notify: None,
@@ -173,8 +165,7 @@ impl Launch {
     pub(crate) fn names(&self) -> impl Iterator<Item = (Option<&str>, Option<&Model>)> {
         let agent = self.agent.as_deref();
         let none = self.models.is_empty().then_some((agent, None));
-        none.into_iter()
-            .chain(self.models.iter().map(move |model| (agent, Some(model))))
+        none.into_iter().chain(self.models.iter().map(move |model| (agent, Some(model))))
     }
 
     /// The whole request, as the core takes it.
@@ -201,10 +192,7 @@ impl Launch {
                 priority: self.priority,
                 budget: self.budget,
                 over: self.over,
-                caps: Caps {
-                    prompts: false,
-                    goes_on: false,
-                },
+                caps: Caps { prompts: false, goes_on: false },
                 parent_turn: None,
                 batch: arc(self.batch),
             },

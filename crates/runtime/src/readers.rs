@@ -53,9 +53,7 @@ impl Readers {
         let read = tokio::task::spawn_blocking(move || {
             let _place = place;
             let Some(reader) = lock(&idle).as_mut().and_then(Vec::pop) else {
-                return Err(StoreError::Unavailable {
-                    what: "the runtime has stopped".to_owned(),
-                });
+                return Err(StoreError::Unavailable { what: "the runtime has stopped".to_owned() });
             };
             let answer = ask(reader.as_ref());
             if let Some(idle) = lock(&idle).as_mut() {
@@ -63,7 +61,6 @@ impl Readers {
             }
             answer
         });
-        read.await
-            .unwrap_or_else(|error| Err(unavailable(error.to_string())))
+        read.await.unwrap_or_else(|error| Err(unavailable(error.to_string())))
     }
 }

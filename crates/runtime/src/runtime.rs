@@ -86,9 +86,7 @@ impl Runtime {
         let time = Timekeeper::new(self.clock, self.ids, &recovered.clock);
         let memory = codec::decode(&recovered)?;
         drop(recovered);
-        let readers = (0..READERS)
-            .map(|_| self.store.reader())
-            .collect::<Result<Vec<_>, _>>()?;
+        let readers = (0..READERS).map(|_| self.store.reader()).collect::<Result<Vec<_>, _>>()?;
         let readers = Readers::new(readers);
         let engine = Engine::start(memory, self.limits, time.now());
 
@@ -107,9 +105,7 @@ impl Runtime {
             limits: Arc::clone(&engine.world().limits),
         };
         let (store, clock) = (self.store, time.clone());
-        spawn("homing-committer", move || {
-            committer::run(store, &clock, &work, &finished)
-        })?;
+        spawn("homing-committer", move || committer::run(store, &clock, &work, &finished))?;
         let decider = Decider {
             engine,
             time: time.clone(),
@@ -124,32 +120,19 @@ impl Runtime {
             failures: 0,
             unfired: 0,
         };
-        let loop_ = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build();
-        let loop_ = loop_.map_err(|error| StoreError::Unavailable {
-            what: error.to_string(),
-        })?;
+        let loop_ = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let loop_ = loop_.map_err(|error| StoreError::Unavailable { what: error.to_string() })?;
         let closing = Closing(Arc::clone(&replies));
         spawn("homing-decider", move || {
             // Falls after the decider, whatever ends it: then nobody can ask any more.
             let _closing = closing;
             loop_.block_on(decider.run());
         })?;
-        Ok(Homing {
-            inbox,
-            replies,
-            readers,
-            time,
-            head: seen,
-            ports,
-        })
+        Ok(Homing { inbox, replies, readers, time, head: seen, ports })
     }
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(run);
-    started.map(drop).map_err(|error| StoreError::Unavailable {
-        what: error.to_string(),
-    })
+    started.map(drop).map_err(|error| StoreError::Unavailable { what: error.to_string() })
 }

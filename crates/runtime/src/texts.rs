@@ -24,10 +24,7 @@ pub(crate) fn task_now(
     id: TaskId,
 ) -> Result<(Option<Box<Task>>, u64), StoreError> {
     let (row, as_of) = reader.task(id)?;
-    Ok((
-        row.map(|row| codec::task(&row)).transpose()?.map(Box::new),
-        as_of,
-    ))
+    Ok((row.map(|row| codec::task(&row)).transpose()?.map(Box::new), as_of))
 }
 
 /// None when the attempt is not the current one any more.
@@ -83,13 +80,7 @@ pub(crate) fn prompting(
             None => Vec::new(),
         },
     };
-    Ok(Some(Prompting {
-        task: task.id,
-        fence: place.fence,
-        session,
-        kind: task.turn.kind,
-        text,
-    }))
+    Ok(Some(Prompting { task: task.id, fence: place.fence, session, kind: task.turn.kind, text }))
 }
 
 /// The prompt of a generation; one that was retried has the prompt of the one before.
@@ -155,10 +146,7 @@ pub(crate) fn debrief(
         origin: about.origin.as_ref(),
         nonce: &about.nonce,
         at: about.wall,
-        entries: ended
-            .iter()
-            .map(|(task, result)| Entry::of(task, result.as_deref()))
-            .collect(),
+        entries: ended.iter().map(|(task, result)| Entry::of(task, result.as_deref())).collect(),
         running,
         asks,
     };

@@ -23,21 +23,13 @@ impl Timekeeper {
             last.clone()
         } else {
             // Ticks start above zero, so that zero can mean "never".
-            ClockMark {
-                boot,
-                tick: last.tick.max(1),
-                mono,
-            }
+            ClockMark { boot, tick: last.tick.max(1), mono }
         };
         Self { clock, ids, mark }
     }
 
     pub fn now(&self) -> Moment {
-        Moment {
-            tick: self.tick(),
-            wall: self.clock.wall(),
-            dice: self.ids.bits(),
-        }
+        Moment { tick: self.tick(), wall: self.clock.wall(), dice: self.ids.bits() }
     }
 
     pub fn tick(&self) -> u64 {
@@ -48,10 +40,7 @@ impl Timekeeper {
     pub fn stamp_of(&self, tick: u64) -> Stamp {
         let now = self.now();
         let ago = i64::try_from(now.tick.saturating_sub(tick)).unwrap_or(i64::MAX);
-        Stamp {
-            tick,
-            wall: now.wall.saturating_sub(ago),
-        }
+        Stamp { tick, wall: now.wall.saturating_sub(ago) }
     }
 
     /// What a commit writes down.

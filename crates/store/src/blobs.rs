@@ -92,17 +92,11 @@ fn put_file(path: &Path, digest: &Digest, bytes: &[u8]) -> Outcome<()> {
 }
 
 fn failed(path: &Path, why: io::Error) -> Fault {
-    Fault::File {
-        what: format!("{} cannot be written", path.display()),
-        why,
-    }
+    Fault::File { what: format!("{} cannot be written", path.display()), why }
 }
 
 fn unsynced(path: &Path, why: io::Error) -> Fault {
-    Fault::Unsynced {
-        what: format!("{} cannot be synced", path.display()),
-        why,
-    }
+    Fault::Unsynced { what: format!("{} cannot be synced", path.display()), why }
 }
 
 /// Adds the row; the same again is harmless, other bytes under the name are refused.
@@ -114,10 +108,7 @@ pub(crate) fn insert(
 ) -> Outcome<()> {
     if let Some(found) = find(conn, &row.name, buffer)? {
         if found != *row {
-            return refused(format!(
-                "blob {}: other bytes under a name that is taken",
-                row.name
-            ));
+            return refused(format!("blob {}: other bytes under a name that is taken", row.name));
         }
         return Ok(());
     }
@@ -261,29 +252,13 @@ mod tests {
     fn a_file_that_is_gone_is_damage_only_while_its_row_is_there() {
         let dir = tempfile::tempdir().unwrap();
         let files = Files::at(&dir.path().join("ledger.db"));
-        let blob = Blob {
-            name: "b".to_owned(),
-            task: None,
-            bytes: vec![1; 70_000].into(),
-        };
-        let row = prepare(&files, std::slice::from_ref(&blob))
-            .unwrap()
-            .remove(0);
-        assert_eq!(
-            read(&files, || Ok(Some(row.clone()))),
-            Ok(Some(blob.bytes.to_vec()))
-        );
+        let blob = Blob { name: "b".to_owned(), task: None, bytes: vec![1; 70_000].into() };
+        let row = prepare(&files, std::slice::from_ref(&blob)).unwrap().remove(0);
+        assert_eq!(read(&files, || Ok(Some(row.clone()))), Ok(Some(blob.bytes.to_vec())));
         files::remove(&files.blob(&row.digest)).unwrap();
 
         let mut looks = vec![None, Some(row.clone())];
-        assert_eq!(
-            read(&files, || Ok(looks.pop().unwrap())),
-            Ok(None),
-            "taken in between"
-        );
-        assert!(matches!(
-            read(&files, || Ok(Some(row.clone()))),
-            Err(StoreError::Damaged { .. })
-        ));
+        assert_eq!(read(&files, || Ok(looks.pop().unwrap())), Ok(None), "taken in between");
+        assert!(matches!(read(&files, || Ok(Some(row.clone()))), Err(StoreError::Damaged { .. })));
     }
 }

@@ -38,30 +38,17 @@ pub(crate) struct Findings {
 /// The mark must have been read before the moment that is looked at.
 pub(crate) fn check(conn: &Connection, files: &Files, mark: Option<Mark>) -> Findings {
     let (found, gone, buffer) = (Vec::new(), Vec::new(), Vec::new());
-    let mut check = Check {
-        conn,
-        files,
-        found,
-        gone,
-        tallies: Tallies::default(),
-        buffer,
-    };
+    let mut check = Check { conn, files, found, gone, tallies: Tallies::default(), buffer };
     check.structure();
     let version = schema::version(conn);
-    check.note(
-        "schema",
-        version.and_then(|version| schema::verify(conn, version)),
-    );
+    check.note("schema", version.and_then(|version| schema::verify(conn, version)));
     check.note("schema", schema::verify_history(conn));
     let last_numbers = check.tasks();
     check.journal(last_numbers);
     check.outbox();
     check.blobs();
     check.counts(mark);
-    Findings {
-        found: check.found,
-        gone: check.gone,
-    }
+    Findings { found: check.found, gone: check.gone }
 }
 
 impl Check<'_> {
@@ -75,10 +62,7 @@ impl Check<'_> {
                 format!("{what}: {why}")
             }
         };
-        self.found.push(Damage {
-            place: place.to_owned(),
-            what,
-        });
+        self.found.push(Damage { place: place.to_owned(), what });
     }
 
     /// Calls `each` for every row; a bad row is noted and the rest still looked at.
@@ -111,10 +95,7 @@ impl Check<'_> {
             while let Some(row) = lines.next()? {
                 let line = rows::Cells::of("integrity_check", row).text()?.to_owned();
                 if line != "ok" {
-                    self.found.push(Damage {
-                        place: "file".to_owned(),
-                        what: line,
-                    });
+                    self.found.push(Damage { place: "file".to_owned(), what: line });
                 }
             }
             Ok(())
@@ -133,10 +114,7 @@ impl Check<'_> {
                 check.tallies.hot.add(sound.sum);
             }
             if let Some(key) = &task.key {
-                check
-                    .tallies
-                    .keys
-                    .add(sum::of_key(key, task.id, &mut check.buffer));
+                check.tallies.keys.add(sum::of_key(key, task.id, &mut check.buffer));
             }
             if let Some(sum) = sum::of_kin(task.id, task.root, &mut check.buffer) {
                 check.tallies.kin.add(sum);
@@ -195,10 +173,7 @@ impl Check<'_> {
                 if head + 1 == next {
                     Ok(())
                 } else {
-                    damaged(format!(
-                        "it ends at {} and was committed up to {head}",
-                        next - 1
-                    ))
+                    damaged(format!("it ends at {} and was committed up to {head}", next - 1))
                 }
             }),
         );
@@ -207,17 +182,12 @@ impl Check<'_> {
             if found != *last {
                 self.note(
                     "task",
-                    damaged(format!(
-                        "{task}: its journal ends at {found}, its row says {last}"
-                    )),
+                    damaged(format!("{task}: its journal ends at {found}, its row says {last}")),
                 );
             }
         }
         for task in counted.keys() {
-            self.note(
-                "journal",
-                damaged(format!("{task}: journal rows without the task's row")),
-            );
+            self.note("journal", damaged(format!("{task}: journal rows without the task's row")));
         }
     }
 
@@ -238,10 +208,7 @@ impl Check<'_> {
             check.tallies.blobs.add(sound.sum);
             let name = sound.row.name.clone();
             if sound.row.bytes.is_none() {
-                check
-                    .tallies
-                    .filed
-                    .add(sum::of_file(&sound.row.digest, &mut check.buffer));
+                check.tallies.filed.add(sum::of_file(&sound.row.digest, &mut check.buffer));
             }
             match blobs::bytes(check.files, sound.row)? {
                 Bytes::Right(_) => {}
@@ -272,10 +239,7 @@ impl Check<'_> {
             self.note("meta", whole(what, committed, found));
         }
         if mark.is_some_and(|mark| mark.commits > meta.commits) {
-            self.note(
-                "mark",
-                damaged("the store was once written further than it goes now"),
-            );
+            self.note("mark", damaged("the store was once written further than it goes now"));
         }
     }
 }

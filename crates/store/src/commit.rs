@@ -142,14 +142,7 @@ fn compare(found: &Row<'_>, row: &TaskRow) -> Outcome<Before> {
         && cells.signed()? == row.created_wall
         && cells.signed_or_none()? == row.ended_wall
         && (row.living || cells.text()? == row.state);
-    Ok(Before {
-        task_seq,
-        hot: living || owed,
-        key,
-        root,
-        sum,
-        same_place,
-    })
+    Ok(Before { task_seq, hot: living || owed, key, root, sum, same_place })
 }
 
 /// The usual step of a living task: no index is touched.

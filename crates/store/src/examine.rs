@@ -28,19 +28,11 @@ pub(crate) enum Found {
 const HEADER: usize = 100;
 
 pub(crate) fn examine(files: &Files) -> Result<Found, StoreError> {
-    let damaged = |what: String| {
-        Err(StoreError::Damaged {
-            path: files.path(),
-            what,
-        })
-    };
+    let damaged = |what: String| Err(StoreError::Damaged { path: files.path(), what });
     let Some(header) = header(files)? else {
         for beside in [&files.wal, &files.journal] {
             if files::length(beside).is_ok_and(|length| length > 0) {
-                return damaged(format!(
-                    "it is gone, but {} is still there",
-                    beside.display()
-                ));
+                return damaged(format!("it is gone, but {} is still there", beside.display()));
             }
         }
         no_lost_tail(files, &Meta::default())?;
@@ -108,19 +100,12 @@ fn read_whole(file: &mut File, header: &mut [u8; HEADER]) -> io::Result<()> {
 }
 
 fn foreign(files: &Files, what: &str) -> StoreError {
-    StoreError::Foreign {
-        path: files.path(),
-        what: what.to_owned(),
-    }
+    StoreError::Foreign { path: files.path(), what: what.to_owned() }
 }
 
 fn not_newer(files: &Files, found: u32) -> Result<(), StoreError> {
     if found > schema::KNOWN {
-        return Err(StoreError::Newer {
-            path: files.path(),
-            found,
-            known: schema::KNOWN,
-        });
+        return Err(StoreError::Newer { path: files.path(), found, known: schema::KNOWN });
     }
     Ok(())
 }
@@ -137,9 +122,7 @@ fn known(files: &Files, header: &[u8; HEADER]) -> Result<(), StoreError> {
 }
 
 fn word(header: &[u8; HEADER], at: usize) -> u32 {
-    let bytes = header
-        .get(at..at + 4)
-        .and_then(|bytes| bytes.try_into().ok());
+    let bytes = header.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u32::from_be_bytes)
 }
 
@@ -186,12 +169,7 @@ fn settle(conn: &Connection) -> Outcome<()> {
 
 fn immutable_uri(files: &Files) -> String {
     use std::os::unix::ffi::OsStrExt as _;
-    let mut uri = if files.db.is_absolute() {
-        "file://"
-    } else {
-        "file:"
-    }
-    .to_owned();
+    let mut uri = if files.db.is_absolute() { "file://" } else { "file:" }.to_owned();
     for byte in files.db.as_os_str().as_bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {

@@ -67,10 +67,9 @@ impl Fault {
         let path = files.path();
         match self {
             Self::Sql(why) if is_held(&why) => StoreError::Held { path },
-            Self::Sql(why) if is_damage(&why) => StoreError::Damaged {
-                path,
-                what: why.to_string(),
-            },
+            Self::Sql(why) if is_damage(&why) => {
+                StoreError::Damaged { path, what: why.to_string() }
+            }
             Self::Sql(why) => unavailable(format!("{path}: {why}")),
             Self::Damaged(what) => StoreError::Damaged { path, what },
             Self::Refused(why) => unavailable(why.to_string()),
@@ -83,29 +82,22 @@ impl Fault {
     pub(crate) fn on_commit(self, stage: Stage) -> CommitError {
         match self {
             Self::Sql(why) => classify(&why, stage),
-            Self::Damaged(what) => CommitError::Failed {
-                what: format!("the store is damaged: {what}"),
-            },
+            Self::Damaged(what) => {
+                CommitError::Failed { what: format!("the store is damaged: {what}") }
+            }
             Self::Refused(why) => why,
-            Self::File { what, why } => CommitError::Failed {
-                what: format!("{what}: {why}"),
-            },
-            Self::Unsynced { what, why } if is_full(&why) => CommitError::Failed {
-                what: format!("{what}: {why}"),
-            },
-            Self::Unsynced { what, why } => CommitError::Fatal {
-                what: format!("{what}: {why}"),
-            },
+            Self::File { what, why } => CommitError::Failed { what: format!("{what}: {why}") },
+            Self::Unsynced { what, why } if is_full(&why) => {
+                CommitError::Failed { what: format!("{what}: {why}") }
+            }
+            Self::Unsynced { what, why } => CommitError::Fatal { what: format!("{what}: {why}") },
         }
     }
 }
 
 /// Full is full, also when only the sync finds out; nothing refers to the file yet.
 fn is_full(why: &io::Error) -> bool {
-    matches!(
-        why.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    )
+    matches!(why.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn extended(why: &rusqlite::Error) -> Option<ffi::Error> {
@@ -113,12 +105,8 @@ fn extended(why: &rusqlite::Error) -> Option<ffi::Error> {
 }
 
 fn is_held(why: &rusqlite::Error) -> bool {
-    extended(why).is_some_and(|why| {
-        matches!(
-            why.code,
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked
-        )
-    })
+    extended(why)
+        .is_some_and(|why| matches!(why.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
 /// The statements are constant and the schema is known: whatever SQLite cannot make sense of is damage.
@@ -148,9 +136,7 @@ fn classify(why: &rusqlite::Error, stage: Stage) -> CommitError {
     };
     match error.extended_code {
         ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => CommitError::Fatal { what },
-        ffi::SQLITE_FULL => CommitError::Failed {
-            what: "the disk is full".to_owned(),
-        },
+        ffi::SQLITE_FULL => CommitError::Failed { what: "the disk is full".to_owned() },
         _ if stage == Stage::Committing && error.code == ErrorCode::SystemIoFailure => {
             CommitError::Unknown { what }
         }
@@ -169,19 +155,9 @@ mod tests {
 
     #[test]
     fn only_an_io_error_of_the_commit_itself_leaves_it_unknown() {
-        for code in [
-            ffi::SQLITE_IOERR,
-            ffi::SQLITE_IOERR_WRITE,
-            ffi::SQLITE_IOERR_SHMMAP,
-        ] {
-            assert!(
-                matches!(of(code, Stage::Committing), CommitError::Unknown { .. }),
-                "{code}"
-            );
-            assert!(
-                matches!(of(code, Stage::Writing), CommitError::Failed { .. }),
-                "{code}"
-            );
+        for code in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_IOERR_SHMMAP] {
+            assert!(matches!(of(code, Stage::Committing), CommitError::Unknown { .. }), "{code}");
+            assert!(matches!(of(code, Stage::Writing), CommitError::Failed { .. }), "{code}");
         }
     }
 
@@ -189,27 +165,14 @@ mod tests {
     fn a_failed_sync_is_fatal_at_any_stage() {
         for code in [ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_IOERR_DIR_FSYNC] {
             for stage in [Stage::Writing, Stage::Committing] {
-                assert!(
-                    matches!(of(code, stage), CommitError::Fatal { .. }),
-                    "{code}"
-                );
+                assert!(matches!(of(code, stage), CommitError::Fatal { .. }), "{code}");
             }
         }
         let unsynced = |kind: io::ErrorKind| {
-            Fault::Unsynced {
-                what: "blob".into(),
-                why: kind.into(),
-            }
-            .on_commit(Stage::Writing)
+            Fault::Unsynced { what: "blob".into(), why: kind.into() }.on_commit(Stage::Writing)
         };
-        assert!(matches!(
-            unsynced(io::ErrorKind::Other),
-            CommitError::Fatal { .. }
-        ));
-        assert!(matches!(
-            unsynced(io::ErrorKind::StorageFull),
-            CommitError::Failed { .. }
-        ));
+        assert!(matches!(unsynced(io::ErrorKind::Other), CommitError::Fatal { .. }));
+        assert!(matches!(unsynced(io::ErrorKind::StorageFull), CommitError::Failed { .. }));
     }
 
     #[test]
@@ -222,10 +185,7 @@ mod tests {
             ffi::SQLITE_CONSTRAINT_UNIQUE,
             ffi::SQLITE_CORRUPT,
         ] {
-            assert!(
-                matches!(of(code, Stage::Committing), CommitError::Failed { .. }),
-                "{code}"
-            );
+            assert!(matches!(of(code, Stage::Committing), CommitError::Failed { .. }), "{code}");
         }
     }
 }

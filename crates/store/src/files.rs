@@ -47,8 +47,7 @@ impl Files {
     }
 
     pub(crate) fn blob(&self, digest: &[u8; 32]) -> PathBuf {
-        self.blobs
-            .join(blake3::Hash::from_bytes(*digest).to_hex().as_str())
+        self.blobs.join(blake3::Hash::from_bytes(*digest).to_hex().as_str())
     }
 
     /// Removes what a creation that did not finish left behind.
@@ -80,21 +79,12 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 }
 
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// For reading and writing; made if missing, for its owner only.
 pub(crate) fn private(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {

@@ -27,20 +27,13 @@ impl Lock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::Held { path: files.path() }),
             Err(TryLockError::Error(why)) => {
-                return Err(unavailable(format!(
-                    "{} cannot be locked: {why}",
-                    path.display()
-                )));
+                return Err(unavailable(format!("{} cannot be locked: {why}", path.display())));
             }
         }
         if !is_at(&file, path) {
             return Err(StoreError::Held { path: files.path() });
         }
-        Ok(Self {
-            _held: file,
-            path: path.clone(),
-            made,
-        })
+        Ok(Self { _held: file, path: path.clone(), made })
     }
 
     /// Gives the claim up after a refusal, and leaves no file that was not there before.

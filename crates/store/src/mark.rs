@@ -22,21 +22,12 @@ impl Mark {
     /// What the file tells; a torn, foreign or missing one tells nothing.
     pub(crate) fn read(path: &Path) -> Option<Self> {
         let bytes: [u8; LENGTH] = fs::read(path).ok()?.try_into().ok()?;
-        let word = |at: usize| {
-            bytes
-                .get(at..at + 8)?
-                .try_into()
-                .ok()
-                .map(u64::from_le_bytes)
-        };
+        let word = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
         let (whole, sum) = (bytes.get(..24)?, word(24)?);
         if !whole.starts_with(MAGIC) || xxh3_64(whole) != sum {
             return None;
         }
-        Some(Self {
-            commits: word(8)?,
-            head: word(16)?,
-        })
+        Some(Self { commits: word(8)?, head: word(16)? })
     }
 
     fn to_bytes(self) -> Vec<u8> {
@@ -74,10 +65,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("mark");
         assert_eq!(Mark::read(&path), None);
-        let mark = Mark {
-            commits: 7,
-            head: 900,
-        };
+        let mark = Mark { commits: 7, head: 900 };
         MarkFile::open(&path).write(mark);
         assert_eq!(Mark::read(&path), Some(mark));
         let whole = fs::read(&path).unwrap();

@@ -47,17 +47,7 @@ const TALLIES: usize = 9;
 
 impl Tallies {
     fn each(&self) -> [Tally; TALLIES] {
-        let Self {
-            tasks,
-            hot,
-            keys,
-            kin,
-            outbox,
-            open,
-            blobs,
-            filed,
-            taken,
-        } = *self;
+        let Self { tasks, hot, keys, kin, outbox, open, blobs, filed, taken } = *self;
         [tasks, hot, keys, kin, outbox, open, blobs, filed, taken]
     }
 
@@ -71,12 +61,7 @@ impl Tallies {
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (words, rest) = bytes.as_chunks::<8>();
         let mut words = words.iter().map(|word| u64::from_le_bytes(*word));
-        let mut next = || {
-            Some(Tally {
-                count: words.next()?,
-                digest: words.next()?,
-            })
-        };
+        let mut next = || Some(Tally { count: words.next()?, digest: words.next()? });
         let read = Self {
             tasks: next()?,
             hot: next()?,
@@ -123,13 +108,7 @@ impl Meta {
             tick: cells.number()?,
             mono: cells.number()?,
         };
-        let meta = Self {
-            commits,
-            head,
-            floor,
-            tallies,
-            clock,
-        };
+        let meta = Self { commits, head, floor, tallies, clock };
         cells.verify("meta", meta.sum())?;
         Ok(meta)
     }
@@ -170,10 +149,7 @@ impl Meta {
 /// What was counted while reading against what was committed.
 pub(crate) fn whole(what: &str, committed: Tally, found: Tally) -> Outcome<()> {
     if committed.count != found.count {
-        return damaged(format!(
-            "{} {what}, but {} were committed",
-            found.count, committed.count
-        ));
+        return damaged(format!("{} {what}, but {} were committed", found.count, committed.count));
     }
     if committed.digest != found.digest {
         return damaged(format!("{what} are not in the version that was committed"));

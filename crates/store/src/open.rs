@@ -44,9 +44,7 @@ pub struct SqliteStore {
 
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("SqliteStore")
-            .field("path", &self.files.db)
-            .finish_non_exhaustive()
+        out.debug_struct("SqliteStore").field("path", &self.files.db).finish_non_exhaustive()
     }
 }
 
@@ -78,15 +76,7 @@ impl SqliteStore {
             schema::migrate(&mut conn, &files)?;
         }
         let mark = MarkFile::open(&files.mark);
-        let mut store = Self {
-            conn,
-            files,
-            mark,
-            meta,
-            examined,
-            unsettled: false,
-            _lock: lock,
-        };
+        let mut store = Self { conn, files, mark, meta, examined, unsettled: false, _lock: lock };
         store.settle_in()?;
         Ok(store)
     }
@@ -125,10 +115,7 @@ impl SqliteStore {
             }
             Err(fault) => {
                 // Damaged: then this process writes nothing more, not even when it closes.
-                drop(
-                    self.conn
-                        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true),
-                );
+                drop(self.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
                 Err(fault.on_read(&self.files))
             }
         }
@@ -141,10 +128,7 @@ impl SqliteStore {
         let transaction = self.conn.unchecked_transaction()?;
         meta.write(&transaction)?;
         transaction.commit()?;
-        self.mark.write(Mark {
-            commits: meta.commits,
-            head: meta.head,
-        });
+        self.mark.write(Mark { commits: meta.commits, head: meta.head });
         self.meta = Some(meta);
         self.unsettled = false;
         Ok(())
@@ -171,13 +155,9 @@ impl SqliteStore {
         }
         let blobs = blobs::prepare(&self.files, &group.blobs).map_err(writing)?;
         let meta = self.meta().map_err(writing)?;
-        self.conn
-            .execute_batch("BEGIN IMMEDIATE")
-            .map_err(|why| writing(why.into()))?;
+        self.conn.execute_batch("BEGIN IMMEDIATE").map_err(|why| writing(why.into()))?;
         let committed = commit::write(&self.conn, meta, group, &blobs).map_err(writing)?;
-        self.conn
-            .execute_batch("COMMIT")
-            .map_err(|why| (Fault::from(why), Stage::Committing))?;
+        self.conn.execute_batch("COMMIT").map_err(|why| (Fault::from(why), Stage::Committing))?;
         Ok(committed)
     }
 }
@@ -185,8 +165,7 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn recover(&mut self) -> Result<Recovered, StoreError> {
         if self.unsettled {
-            self.settle_log()
-                .map_err(|fault| fault.on_read(&self.files))?;
+            self.settle_log().map_err(|fault| fault.on_read(&self.files))?;
         }
         match self.examined.take() {
             Some(recovered) => Ok(recovered),
@@ -198,10 +177,7 @@ impl Store for SqliteStore {
         self.examined = None;
         match self.try_commit(group) {
             Ok(Committed { meta, doomed }) => {
-                self.mark.write(Mark {
-                    commits: meta.commits,
-                    head: meta.head,
-                });
+                self.mark.write(Mark { commits: meta.commits, head: meta.head });
                 self.meta = Some(meta);
                 for digest in doomed {
                     drop(files::remove(&self.files.blob(&digest)));
@@ -236,11 +212,8 @@ fn create(files: &Files) -> Result<(), StoreError> {
         .write(&conn)
         .and_then(|()| write_ahead(&conn))
         .map_err(|fault| fault.on_read(files))?;
-    conn.close()
-        .map_err(|(_, why)| Fault::from(why).on_read(files))?;
-    fs::File::open(&files.fresh)
-        .and_then(|file| file.sync_all())
-        .map_err(cannot)?;
+    conn.close().map_err(|(_, why)| Fault::from(why).on_read(files))?;
+    fs::File::open(&files.fresh).and_then(|file| file.sync_all()).map_err(cannot)?;
     fs::rename(&files.fresh, &files.db).map_err(cannot)?;
     files::sync_dir(&files.dir).map_err(cannot)
 }
@@ -249,9 +222,7 @@ fn write_ahead(conn: &Connection) -> Outcome<()> {
     let mode: String =
         conn.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
     if mode != "wal" {
-        return Err(Fault::Damaged(format!(
-            "it cannot be written ahead (journal mode {mode})"
-        )));
+        return Err(Fault::Damaged(format!("it cannot be written ahead (journal mode {mode})")));
     }
     Ok(())
 }
@@ -286,9 +257,6 @@ fn write_back(log: &mut Wal, pages: i32) -> rusqlite::Result<()> {
 
 fn is_sync(why: &rusqlite::Error) -> bool {
     why.sqlite_error().is_some_and(|why| {
-        matches!(
-            why.extended_code,
-            ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC
-        )
+        matches!(why.extended_code, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)
     })
 }

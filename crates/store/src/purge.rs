@@ -24,8 +24,7 @@ pub(crate) fn take(
         record(conn, (first, last), &mut meta.tallies, buffer)?;
         meta.floor = meta.floor.max(last);
     }
-    conn.prepare_cached("DELETE FROM journal WHERE task = ?1")?
-        .execute([bits])?;
+    conn.prepare_cached("DELETE FROM journal WHERE task = ?1")?.execute([bits])?;
     take_blobs(conn, bits, &mut meta.tallies, buffer)
 }
 
@@ -48,9 +47,7 @@ fn take_row(
         return refused(format!("{id} is living: retention does not take it"));
     }
     if sound.row.owed {
-        return refused(format!(
-            "something is owed about {id}: retention does not take it"
-        ));
+        return refused(format!("something is owed about {id}: retention does not take it"));
     }
     tallies.tasks.take(sound.sum);
     if let Some(key) = &sound.row.key {
@@ -59,8 +56,7 @@ fn take_row(
     if let Some(sum) = sum::of_kin(id, sound.row.root, buffer) {
         tallies.kin.take(sum);
     }
-    conn.prepare_cached("DELETE FROM task WHERE id = ?1")?
-        .execute([stored(id.bits())?])?;
+    conn.prepare_cached("DELETE FROM task WHERE id = ?1")?.execute([stored(id.bits())?])?;
     Ok(())
 }
 
@@ -91,9 +87,7 @@ fn record(
 ) -> Outcome<()> {
     if let Some(below) = neighbour(conn, "first <= ?1 ORDER BY first DESC", last, buffer)? {
         if below.1 >= first {
-            return damaged(format!(
-                "journal rows {first} to {last} were taken once already"
-            ));
+            return damaged(format!("journal rows {first} to {last} were taken once already"));
         }
         if below.1 + 1 == first {
             remove(conn, below, tallies, buffer)?;
@@ -105,8 +99,11 @@ fn record(
         last = above.1;
     }
     let sum = sum::of_taken(first, last, buffer);
-    conn.prepare_cached("INSERT INTO taken (first, last, sum) VALUES (?1, ?2, ?3)")?
-        .execute((stored(first)?, stored(last)?, sum.cast_signed()))?;
+    conn.prepare_cached("INSERT INTO taken (first, last, sum) VALUES (?1, ?2, ?3)")?.execute((
+        stored(first)?,
+        stored(last)?,
+        sum.cast_signed(),
+    ))?;
     tallies.taken.add(sum);
     Ok(())
 }
@@ -120,10 +117,7 @@ fn neighbour(
     let sql = format!("SELECT first, last, sum FROM taken WHERE {which} LIMIT 1");
     let mut statement = conn.prepare_cached(&sql)?;
     let mut found = statement.query([stored(number)?])?;
-    found
-        .next()?
-        .map(|row| Ok(rows::taken(row, buffer)?.row))
-        .transpose()
+    found.next()?.map(|row| Ok(rows::taken(row, buffer)?.row)).transpose()
 }
 
 fn remove(
@@ -132,8 +126,7 @@ fn remove(
     tallies: &mut Tallies,
     buffer: &mut Vec<u8>,
 ) -> Outcome<()> {
-    conn.prepare_cached("DELETE FROM taken WHERE first = ?1")?
-        .execute([stored(first)?])?;
+    conn.prepare_cached("DELETE FROM taken WHERE first = ?1")?.execute([stored(first)?])?;
     tallies.taken.take(sum::of_taken(first, last, buffer));
     Ok(())
 }
@@ -156,8 +149,7 @@ fn take_blobs(
             filed.push(sound.row.digest);
         }
     }
-    conn.prepare_cached("DELETE FROM blob WHERE task = ?1")?
-        .execute([bits])?;
+    conn.prepare_cached("DELETE FROM blob WHERE task = ?1")?.execute([bits])?;
     let mut doomed = Vec::new();
     for digest in filed {
         if !blobs::is_filed(conn, &digest)? {

@@ -17,12 +17,7 @@ pub(crate) struct Part {
 /// None when no row can match.
 pub(crate) fn parts(query: &TaskQuery) -> Outcome<Vec<Part>> {
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
-    if limit == 0
-        || query
-            .prefix
-            .as_deref()
-            .is_some_and(|prefix| prefix_range(prefix).is_none())
-    {
+    if limit == 0 || query.prefix.as_deref().is_some_and(|prefix| prefix_range(prefix).is_none()) {
         return Ok(Vec::new());
     }
     let (conditions, mut values) = conditions(query)?;
@@ -40,21 +35,14 @@ pub(crate) fn parts(query: &TaskQuery) -> Outcome<Vec<Part>> {
 
 /// Where to look, by the question that leaves the fewest rows, and what else an index asks for.
 fn sources(query: &TaskQuery) -> &'static [(&'static str, &'static str)] {
-    if query
-        .prefix
-        .as_deref()
-        .is_some_and(|prefix| prefix.len() > "bg_".len())
-    {
+    if query.prefix.as_deref().is_some_and(|prefix| prefix.len() > "bg_".len()) {
         &[("NOT INDEXED", "")]
     } else if query.session.is_some() {
         &[("INDEXED BY task_session", "")]
     } else if query.name.is_some() {
         &[("INDEXED BY task_name", "")]
     } else if query.root.is_some() {
-        &[
-            ("INDEXED BY task_kin", "root <> id AND "),
-            ("NOT INDEXED", "id = root AND "),
-        ]
+        &[("INDEXED BY task_kin", "root <> id AND "), ("NOT INDEXED", "id = root AND ")]
     } else if query.parent.is_some() {
         &[("INDEXED BY task_parent", "")]
     } else if query.living == Some(true) {
@@ -82,10 +70,7 @@ fn conditions(query: &TaskQuery) -> Outcome<(String, Vec<Value>)> {
         values.extend(bound);
     };
     if let Some((low, high)) = query.prefix.as_deref().and_then(prefix_range) {
-        and(
-            "id BETWEEN ? AND ?",
-            vec![stored(low.bits())?.into(), stored(high.bits())?.into()],
-        );
+        and("id BETWEEN ? AND ?", vec![stored(low.bits())?.into(), stored(high.bits())?.into()]);
     }
     for (condition, text) in [
         ("session = ?", &query.session),
@@ -104,9 +89,8 @@ fn conditions(query: &TaskQuery) -> Outcome<(String, Vec<Value>)> {
         and("living = ?", vec![living.into()]);
     }
     // Of all that was ever written when there is no cursor: the index then starts at its end.
-    let (wall, id) = query.before.map_or((i64::MAX, i64::MAX), |(wall, id)| {
-        (wall, id.bits().cast_signed())
-    });
+    let (wall, id) =
+        query.before.map_or((i64::MAX, i64::MAX), |(wall, id)| (wall, id.bits().cast_signed()));
     and("(created_wall, id) < (?, ?)", vec![wall.into(), id.into()]);
     Ok((sql, values))
 }

@@ -25,19 +25,14 @@ pub struct SqliteReader {
 
 impl fmt::Debug for SqliteReader {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("SqliteReader")
-            .field("path", &self.files.db)
-            .finish_non_exhaustive()
+        out.debug_struct("SqliteReader").field("path", &self.files.db).finish_non_exhaustive()
     }
 }
 
 impl SqliteReader {
     pub(crate) fn open(files: &Files) -> Result<Self, StoreError> {
         let conn = connect(files).map_err(|fault| fault.on_read(files))?;
-        Ok(Self {
-            conn,
-            files: files.clone(),
-        })
+        Ok(Self { conn, files: files.clone() })
     }
 
     /// Asks everything of one moment.
@@ -99,10 +94,7 @@ fn journal_after(
     after: u64,
     limit: usize,
 ) -> Outcome<Vec<JournalRow>> {
-    let sql = format!(
-        "SELECT {} FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-        rows::JOURNAL
-    );
+    let sql = format!("SELECT {} FROM journal WHERE seq > ?1 ORDER BY seq LIMIT ?2", rows::JOURNAL);
     let after = after.min(meta.head);
     let mut statement = conn.prepare_cached(&sql)?;
     let mut found = statement.query((stored(after)?, rows_at_most(limit)))?;
@@ -170,9 +162,7 @@ fn find_outbox(conn: &Connection, key: &str) -> Outcome<Option<OutboxRow>> {
     };
     let outbox = rows::outbox(row, &mut Vec::new())?.row;
     if outbox.key != key {
-        return damaged(format!(
-            "outbox row {key}: another row stands under its key"
-        ));
+        return damaged(format!("outbox row {key}: another row stands under its key"));
     }
     Ok(Some(outbox))
 }
@@ -207,10 +197,7 @@ impl Reader for SqliteReader {
         self.ask(|conn| {
             let meta = Meta::read(conn)?;
             if after < meta.floor {
-                return Ok(Err(StoreError::BelowFloor {
-                    asked: after,
-                    floor: meta.floor,
-                }));
+                return Ok(Err(StoreError::BelowFloor { asked: after, floor: meta.floor }));
             }
             journal_after(conn, &meta, after, limit).map(Ok)
         })?
@@ -247,10 +234,7 @@ impl Reader for SqliteReader {
         let mut found = findings.found;
         for name in findings.gone {
             if let Err(why) = self.blob(&name) {
-                found.push(Damage {
-                    place: format!("blob {name}"),
-                    what: why.to_string(),
-                });
+                found.push(Damage { place: format!("blob {name}"), what: why.to_string() });
             }
         }
         Ok(found)

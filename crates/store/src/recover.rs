@@ -40,25 +40,16 @@ fn hot(conn: &Connection, meta: &Meta) -> Outcome<Vec<TaskRow>> {
                 UNION ALL
                 SELECT id FROM task INDEXED BY task_owed WHERE owed = 1 AND living = 0)"
     };
-    let sql = format!(
-        "SELECT {} FROM task NOT INDEXED WHERE {which} ORDER BY id",
-        rows::TASK
-    );
+    let sql = format!("SELECT {} FROM task NOT INDEXED WHERE {which} ORDER BY id", rows::TASK);
     let mut statement = conn.prepare_cached(&sql)?;
     let mut found = statement.query([])?;
     let (mut tally, mut buffer) = (Tally::default(), Vec::new());
-    let mut tasks = Vec::with_capacity(
-        usize::try_from(meta.tallies.hot.count)
-            .unwrap_or(0)
-            .min(1 << 20),
-    );
+    let mut tasks =
+        Vec::with_capacity(usize::try_from(meta.tallies.hot.count).unwrap_or(0).min(1 << 20));
     while let Some(row) = found.next()? {
         let sound = rows::task(row, &mut buffer)?;
         if !sound.row.is_hot() {
-            return damaged(format!(
-                "an index tells task {} for living or owed",
-                sound.row.id
-            ));
+            return damaged(format!("an index tells task {} for living or owed", sound.row.id));
         }
         tally.add(sound.sum);
         tasks.push(sound.row);
@@ -70,11 +61,7 @@ fn hot(conn: &Connection, meta: &Meta) -> Outcome<Vec<TaskRow>> {
 /// Rows that are not hot themselves but have a living task under their root.
 fn relatives(conn: &Connection, meta: &Meta, hot: &[TaskRow]) -> Outcome<Vec<TaskRow>> {
     let is_hot = |id: TaskId| hot.binary_search_by_key(&id, |row| row.id).is_ok();
-    let roots: HashSet<TaskId> = hot
-        .iter()
-        .filter(|row| row.living)
-        .map(|row| row.root)
-        .collect();
+    let roots: HashSet<TaskId> = hot.iter().filter(|row| row.living).map(|row| row.root).collect();
     let mut statement =
         conn.prepare_cached("SELECT root, id FROM task INDEXED BY task_kin WHERE root <> id")?;
     let mut kin = statement.query([])?;
@@ -82,9 +69,7 @@ fn relatives(conn: &Connection, meta: &Meta, hot: &[TaskRow]) -> Outcome<Vec<Tas
     while let Some(row) = kin.next()? {
         let mut cells = Cells::of("task", row);
         let (root, id) = (cells.id()?, cells.id()?);
-        sum::of_kin(id, root, &mut buffer)
-            .into_iter()
-            .for_each(|sum| tally.add(sum));
+        sum::of_kin(id, root, &mut buffer).into_iter().for_each(|sum| tally.add(sum));
         if roots.contains(&root) && !is_hot(id) {
             let Some(row) = rows::find_task(conn, id, &mut buffer)? else {
                 return damaged(format!("task {id} is missing"));
@@ -111,10 +96,7 @@ fn open(conn: &Connection, meta: &Meta) -> Outcome<Vec<OutboxRow>> {
     while let Some(row) = found.next()? {
         let sound = rows::outbox(row, &mut buffer)?;
         if !sound.row.open {
-            return damaged(format!(
-                "an index tells outbox row {} for open",
-                sound.row.key
-            ));
+            return damaged(format!("an index tells outbox row {} for open", sound.row.key));
         }
         tally.add(sound.sum);
         outbox.push(sound.row);

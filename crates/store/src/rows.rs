@@ -42,11 +42,7 @@ pub(crate) struct Cells<'r, 's> {
 
 impl<'r, 's> Cells<'r, 's> {
     pub(crate) fn of(table: &'static str, row: &'r Row<'s>) -> Self {
-        Self {
-            row,
-            table,
-            next: 0,
-        }
+        Self { row, table, next: 0 }
     }
 
     fn cell<T>(&mut self, read: impl FnOnce(ValueRef<'r>) -> FromSqlResult<T>) -> Outcome<T> {
@@ -56,10 +52,7 @@ impl<'r, 's> Cells<'r, 's> {
     }
 
     fn unreadable(&self) -> Fault {
-        Fault::Damaged(format!(
-            "{}: column {} of a row cannot be read",
-            self.table, self.next
-        ))
+        Fault::Damaged(format!("{}: column {} of a row cannot be read", self.table, self.next))
     }
 
     pub(crate) fn signed(&mut self) -> Outcome<i64> {
@@ -76,10 +69,7 @@ impl<'r, 's> Cells<'r, 's> {
 
     pub(crate) fn number_or_none(&mut self) -> Outcome<Option<u64>> {
         let number = self.signed_or_none()?;
-        number
-            .map(u64::try_from)
-            .transpose()
-            .map_err(|_| self.unreadable())
+        number.map(u64::try_from).transpose().map_err(|_| self.unreadable())
     }
 
     pub(crate) fn flag(&mut self) -> Outcome<bool> {
@@ -93,11 +83,7 @@ impl<'r, 's> Cells<'r, 's> {
     pub(crate) fn id(&mut self) -> Outcome<TaskId> {
         let bits = self.number()?;
         let id = TaskId::from_bits(bits);
-        if id.bits() == bits {
-            Ok(id)
-        } else {
-            Err(self.unreadable())
-        }
+        if id.bits() == bits { Ok(id) } else { Err(self.unreadable()) }
     }
 
     pub(crate) fn id_or_none(&mut self) -> Outcome<Option<TaskId>> {
@@ -105,11 +91,7 @@ impl<'r, 's> Cells<'r, 's> {
             return Ok(None);
         };
         let id = TaskId::from_bits(bits);
-        if id.bits() == bits {
-            Ok(Some(id))
-        } else {
-            Err(self.unreadable())
-        }
+        if id.bits() == bits { Ok(Some(id)) } else { Err(self.unreadable()) }
     }
 
     pub(crate) fn text(&mut self) -> Outcome<&'r str> {
@@ -134,10 +116,7 @@ impl<'r, 's> Cells<'r, 's> {
 
     pub(crate) fn array_or_none<const N: usize>(&mut self) -> Outcome<Option<[u8; N]>> {
         let bytes = self.bytes_or_none()?;
-        bytes
-            .map(<[u8; N]>::try_from)
-            .transpose()
-            .map_err(|_| self.unreadable())
+        bytes.map(<[u8; N]>::try_from).transpose().map_err(|_| self.unreadable())
     }
 
     /// The last column against the checksum of all before it.
@@ -166,10 +145,7 @@ pub(crate) fn task(row: &Row<'_>, buffer: &mut Vec<u8>) -> Outcome<Sound<TaskRow
         ended_wall: cells.signed_or_none()?,
         body: cells.bytes()?.to_vec(),
     };
-    let sum = cells.verify(
-        format_args!("task {}", task.id),
-        sum::of_task(&task, buffer),
-    )?;
+    let sum = cells.verify(format_args!("task {}", task.id), sum::of_task(&task, buffer))?;
     Ok(Sound { row: task, sum })
 }
 
@@ -185,9 +161,7 @@ pub(crate) fn find_task(
     let Some(row) = found.next()? else {
         return match last_number(conn, id)? {
             0 => Ok(None),
-            _ => damaged(format!(
-                "task {id}: its row is missing, its journal is there"
-            )),
+            _ => damaged(format!("task {id}: its row is missing, its journal is there")),
         };
     };
     let sound = task(row, buffer)?;
@@ -227,9 +201,9 @@ pub(crate) fn nowhere(conn: &Connection, at: &str, name: &str) -> Outcome<()> {
     let mut statement = conn.prepare_cached(at)?;
     let mut found = statement.query([sum::place(name)])?;
     match found.next()? {
-        Some(row) if Cells::of("named", row).text()? == name => damaged(format!(
-            "{name}: its row is there, its index does not know it"
-        )),
+        Some(row) if Cells::of("named", row).text()? == name => {
+            damaged(format!("{name}: its row is there, its index does not know it"))
+        }
         Some(_) | None => Ok(()),
     }
 }
@@ -241,9 +215,7 @@ pub(crate) fn journal(row: &Row<'_>, buffer: &mut Vec<u8>) -> Outcome<JournalRow
         (Some(task), Some(number)) => Some((task, number)),
         (None, None) => None,
         (Some(_), None) | (None, Some(_)) => {
-            return damaged(format!(
-                "journal row {seq}: a task and its number go together"
-            ));
+            return damaged(format!("journal row {seq}: a task and its number go together"));
         }
     };
     let journal = JournalRow {
@@ -254,10 +226,7 @@ pub(crate) fn journal(row: &Row<'_>, buffer: &mut Vec<u8>) -> Outcome<JournalRow
         wall: cells.signed()?,
         body: cells.bytes()?.to_vec(),
     };
-    cells.verify(
-        format_args!("journal row {seq}"),
-        sum::of_journal(&journal, buffer),
-    )?;
+    cells.verify(format_args!("journal row {seq}"), sum::of_journal(&journal, buffer))?;
     Ok(journal)
 }
 
@@ -272,19 +241,13 @@ pub(crate) fn outbox(row: &Row<'_>, buffer: &mut Vec<u8>) -> Outcome<Sound<Outbo
     let mut cells = Cells::of("outbox", row);
     let outbox = OutboxRow {
         key: cells.text()?.to_owned(),
-        kind: if cells.flag()? {
-            OutboxKind::Post
-        } else {
-            OutboxKind::Debrief
-        },
+        kind: if cells.flag()? { OutboxKind::Post } else { OutboxKind::Debrief },
         parent: cells.text()?.to_owned(),
         open: cells.flag()?,
         body: cells.bytes()?.to_vec(),
     };
-    let sum = cells.verify(
-        format_args!("outbox row {}", outbox.key),
-        sum::of_outbox(&outbox, buffer),
-    )?;
+    let sum =
+        cells.verify(format_args!("outbox row {}", outbox.key), sum::of_outbox(&outbox, buffer))?;
     Ok(Sound { row: outbox, sum })
 }
 
@@ -297,10 +260,7 @@ pub(crate) fn blob(row: &Row<'_>, buffer: &mut Vec<u8>) -> Outcome<Sound<BlobRow
         length: cells.number()?,
         bytes: cells.bytes_or_none()?.map(<[u8]>::to_vec),
     };
-    let sum = cells.verify(
-        format_args!("blob {}", blob.name),
-        sum::of_blob(&blob, buffer),
-    )?;
+    let sum = cells.verify(format_args!("blob {}", blob.name), sum::of_blob(&blob, buffer))?;
     Ok(Sound { row: blob, sum })
 }
 
@@ -312,8 +272,5 @@ pub(crate) fn taken(row: &Row<'_>, buffer: &mut Vec<u8>) -> Outcome<Sound<(u64, 
         format_args!("taken range {first} to {last}"),
         sum::of_taken(first, last, buffer),
     )?;
-    Ok(Sound {
-        row: (first, last),
-        sum,
-    })
+    Ok(Sound { row: (first, last), sum })
 }

@@ -33,10 +33,7 @@ fn runner() -> Runner {
 pub(crate) fn migrate(conn: &mut Connection, files: &Files) -> Result<(), StoreError> {
     readable_history(conn).map_err(|fault| fault.on_read(files))?;
     runner().run(conn).map_err(|why| {
-        unavailable(format!(
-            "{}: its schema cannot be migrated: {why}",
-            files.path()
-        ))
+        unavailable(format!("{}: its schema cannot be migrated: {why}", files.path()))
     })?;
     Ok(())
 }
@@ -60,9 +57,7 @@ fn readable_history(conn: &Connection) -> Outcome<()> {
 
 /// Whether the schema is, letter by letter, the one of its version.
 pub(crate) fn verify(conn: &Connection, version: u32) -> Outcome<()> {
-    let known = version
-        .checked_sub(1)
-        .and_then(|place| SCHEMAS.get(place as usize));
+    let known = version.checked_sub(1).and_then(|place| SCHEMAS.get(place as usize));
     if known != Some(&digest(conn)?) {
         return damaged(format!("its schema is not the one of version {version}"));
     }
@@ -93,10 +88,7 @@ pub(crate) fn verify_history(conn: &Connection) -> Outcome<()> {
     let mut rows = statement.query([])?;
     for migration in runner().get_migrations() {
         let Some(row) = rows.next()? else {
-            return damaged(format!(
-                "the history of its migrations lacks {}",
-                migration.name()
-            ));
+            return damaged(format!("the history of its migrations lacks {}", migration.name()));
         };
         let mut cells = Cells::of("refinery_schema_history", row);
         let same = cells.signed()? == i64::from(migration.version())
@@ -113,8 +105,7 @@ pub(crate) fn verify_history(conn: &Connection) -> Outcome<()> {
 }
 
 pub(crate) fn version(conn: &Connection) -> Outcome<u32> {
-    conn.pragma_query_value(None, "user_version", |row| row.get(0))
-        .map_err(Fault::from)
+    conn.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(Fault::from)
 }
 
 #[cfg(test)]
@@ -133,30 +124,20 @@ mod tests {
     fn every_version_has_the_digest_that_is_written_down() {
         let conn = migrated();
         assert_eq!(version(&conn).unwrap(), KNOWN);
-        assert_eq!(
-            Some(&digest(&conn).unwrap()),
-            SCHEMAS.last(),
-            "a new migration, a new digest"
-        );
+        assert_eq!(Some(&digest(&conn).unwrap()), SCHEMAS.last(), "a new migration, a new digest");
         assert!(verify(&conn, KNOWN).is_ok());
         assert!(verify(&conn, KNOWN + 1).is_err());
         assert!(verify(&conn, 0).is_err());
         assert!(verify_history(&conn).is_ok());
-        conn.execute_batch("CREATE INDEX one_more ON task (state)")
-            .unwrap();
+        conn.execute_batch("CREATE INDEX one_more ON task (state)").unwrap();
         assert!(verify(&conn, KNOWN).is_err());
     }
 
     #[test]
     fn a_history_that_cannot_be_parsed_is_damage_and_no_panic() {
-        for change in [
-            "applied_on = 'yesterday'",
-            "checksum = 'x'",
-            "applied_on = x'ff'",
-        ] {
+        for change in ["applied_on = 'yesterday'", "checksum = 'x'", "applied_on = x'ff'"] {
             let mut conn = migrated();
-            conn.execute_batch(&format!("UPDATE refinery_schema_history SET {change}"))
-                .unwrap();
+            conn.execute_batch(&format!("UPDATE refinery_schema_history SET {change}")).unwrap();
             let why = migrate(&mut conn, &Files::at(Path::new("memory"))).unwrap_err();
             assert!(matches!(why, StoreError::Damaged { .. }), "{change}: {why}");
             assert!(verify_history(&conn).is_err());

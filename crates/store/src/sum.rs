@@ -51,9 +51,7 @@ impl<'b> Columns<'b> {
 pub(crate) fn of_journal(row: &JournalRow, buffer: &mut Vec<u8>) -> u64 {
     Columns::of("journal", buffer)
         .number(row.seq)
-        .maybe(row.task, |columns, (task, number)| {
-            columns.number(task.bits()).number(number)
-        })
+        .maybe(row.task, |columns, (task, number)| columns.number(task.bits()).number(number))
         .bytes(row.kind.as_bytes())
         .number(row.tick)
         .signed(row.wall)
@@ -70,12 +68,8 @@ pub(crate) fn of_task(row: &TaskRow, buffer: &mut Vec<u8>) -> u64 {
         .flag(row.owed)
         .bytes(row.parent.as_bytes())
         .number(row.root.bits())
-        .maybe(row.session.as_deref(), |columns, text| {
-            columns.bytes(text.as_bytes())
-        })
-        .maybe(row.name.as_deref(), |columns, text| {
-            columns.bytes(text.as_bytes())
-        })
+        .maybe(row.session.as_deref(), |columns, text| columns.bytes(text.as_bytes()))
+        .maybe(row.name.as_deref(), |columns, text| columns.bytes(text.as_bytes()))
         .maybe(row.key.as_ref(), |columns, key| columns.bytes(key))
         .signed(row.created_wall)
         .maybe(row.ended_wall, Columns::signed)
@@ -85,17 +79,12 @@ pub(crate) fn of_task(row: &TaskRow, buffer: &mut Vec<u8>) -> u64 {
 
 /// An idempotency key and whose it is: the two columns that a start reads from an index alone.
 pub(crate) fn of_key(key: &[u8; 16], task: TaskId, buffer: &mut Vec<u8>) -> u64 {
-    Columns::of("key", buffer)
-        .bytes(key)
-        .number(task.bits())
-        .sum()
+    Columns::of("key", buffer).bytes(key).number(task.bits()).sum()
 }
 
 /// A task and the other one that it is under, likewise; none for a root.
 pub(crate) fn of_kin(task: TaskId, root: TaskId, buffer: &mut Vec<u8>) -> Option<u64> {
-    let columns = Columns::of("kin", buffer)
-        .number(task.bits())
-        .number(root.bits());
+    let columns = Columns::of("kin", buffer).number(task.bits()).number(root.bits());
     (task != root).then(|| columns.sum())
 }
 
@@ -133,8 +122,5 @@ pub(crate) fn of_file(digest: &[u8; 32], buffer: &mut Vec<u8>) -> u64 {
 }
 
 pub(crate) fn of_taken(first: u64, last: u64, buffer: &mut Vec<u8>) -> u64 {
-    Columns::of("taken", buffer)
-        .number(first)
-        .number(last)
-        .sum()
+    Columns::of("taken", buffer).number(first).number(last).sum()
 }

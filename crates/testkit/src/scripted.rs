@@ -40,16 +40,8 @@ struct Inner {
 
 impl ScriptedHost {
     pub fn new(name: &str) -> Self {
-        let caps = Caps {
-            prompts: true,
-            goes_on: true,
-        };
-        Self {
-            name: name.into(),
-            caps,
-            agents: None,
-            inner: Arc::default(),
-        }
+        let caps = Caps { prompts: true, goes_on: true };
+        Self { name: name.into(), caps, agents: None, inner: Arc::default() }
     }
 
     #[must_use]
@@ -86,9 +78,7 @@ impl ScriptedHost {
     /// Resolves when the task stands at a gate, or has passed it.
     pub async fn reached(&self, task: TaskId, step: &str) {
         self.until(|state| {
-            state
-                .sessions_of(task)
-                .any(|(_, session)| session.reached.contains(step))
+            state.sessions_of(task).any(|(_, session)| session.reached.contains(step))
         })
         .await;
     }
@@ -111,26 +101,17 @@ impl ScriptedHost {
 
     /// Every session that was made.
     pub fn sessions(&self) -> Vec<Arc<str>> {
-        self.lock()
-            .sessions
-            .values()
-            .map(|session| Arc::clone(&session.id))
-            .collect()
+        self.lock().sessions.values().map(|session| Arc::clone(&session.id)).collect()
     }
 
     /// Whether a turn of the task is under way.
     pub fn is_running(&self, task: TaskId) -> bool {
-        self.lock()
-            .sessions_of(task)
-            .any(|(_, session)| session.is_running())
+        self.lock().sessions_of(task).any(|(_, session)| session.is_running())
     }
 
     /// What reached the asks of a task.
     pub fn answers(&self, task: TaskId) -> Vec<(Arc<str>, Answer)> {
-        self.lock()
-            .sessions_of(task)
-            .flat_map(|(_, session)| session.answers.clone())
-            .collect()
+        self.lock().sessions_of(task).flat_map(|(_, session)| session.answers.clone()).collect()
     }
 
     pub fn calls(&self) -> Calls {
@@ -138,10 +119,7 @@ impl ScriptedHost {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.inner
-            .state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
@@ -164,11 +142,7 @@ impl ScriptedHost {
     async fn tell(self, key: Key, reports: Arc<dyn Reports>) {
         loop {
             let moved = self.inner.moved.notified();
-            let next = self
-                .lock()
-                .sessions
-                .get_mut(&key)
-                .and_then(Session::next_event);
+            let next = self.lock().sessions.get_mut(&key).and_then(Session::next_event);
             match next {
                 Some((fence, fact)) => reports.report(key.0, fence, fact).await,
                 None => moved.await,
@@ -193,10 +167,7 @@ impl Host for ScriptedHost {
     ) -> Flight<'a, Result<(), String>> {
         let known = match (agent, &self.agents) {
             (Some(agent), Some(agents)) if agents.iter().all(|known| known != agent) => {
-                Err(format!(
-                    "agent: there is no {agent:?}; there are {}",
-                    agents.join(", ")
-                ))
+                Err(format!("agent: there is no {agent:?}; there are {}", agents.join(", ")))
             }
             (Some(_) | None, _) => Ok(()),
         };
@@ -225,13 +196,7 @@ impl Host for ScriptedHost {
         if let Some(session) = state.sessions.get_mut(&key) {
             session.hear();
         }
-        state.watches.insert(
-            (place.task, place.fence.attempt),
-            Watch {
-                session: key,
-                telling,
-            },
-        );
+        state.watches.insert((place.task, place.fence.attempt), Watch { session: key, telling });
     }
 
     fn unwatch(&self, task: TaskId, attempt: u32) {
@@ -259,8 +224,6 @@ impl Host for ScriptedHost {
         let state = self.lock();
         let session = state.find(&place).and_then(|key| state.sessions.get(&key));
         let text = session.map(|session| session.text().as_bytes().to_vec());
-        Box::pin(std::future::ready(
-            text.ok_or_else(|| "there is no such session".to_owned()),
-        ))
+        Box::pin(std::future::ready(text.ok_or_else(|| "there is no such session".to_owned())))
     }
 }

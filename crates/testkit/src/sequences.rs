@@ -84,21 +84,9 @@ pub fn all() -> Vec<Sequence> {
 
 /// Begins a sequence for a host that takes further prompts.
 pub fn sequence(name: &'static str, renders: &'static str) -> Sequence {
-    let setup = Setup {
-        caps: Caps {
-            prompts: true,
-            goes_on: true,
-        },
-        models: 1,
-        retry_interrupted: 0,
-    };
-    Sequence {
-        name,
-        renders,
-        setup,
-        steps: Vec::new(),
-        end: End::default(),
-    }
+    let setup =
+        Setup { caps: Caps { prompts: true, goes_on: true }, models: 1, retry_interrupted: 0 };
+    Sequence { name, renders, setup, steps: Vec::new(), end: End::default() }
 }
 
 impl Sequence {
@@ -138,8 +126,7 @@ impl Sequence {
     /// The session is made and has our prompt.
     #[must_use]
     pub fn begun(self) -> Self {
-        self.see(facts::made(), State::Starting)
-            .see(Fact::PromptTaken, State::Running)
+        self.see(facts::made(), State::Starting).see(Fact::PromptTaken, State::Running)
     }
 
     #[must_use]

@@ -26,49 +26,25 @@ impl Reports for Mail {
 
 type Inbox = mpsc::UnboundedReceiver<(Fence, Fact)>;
 
-const FIRST: Fence = Fence {
-    attempt: 1,
-    turn: 1,
-};
+const FIRST: Fence = Fence { attempt: 1, turn: 1 };
 
 fn task() -> TaskId {
     TaskId::from_bits(7)
 }
 
 fn opening(prompt: &str) -> Opening {
-    let order = Order {
-        prompt: prompt.to_owned(),
-        ..Order::default()
-    };
+    let order = Order { prompt: prompt.to_owned(), ..Order::default() };
     let prompt = prompt.as_bytes().to_vec();
-    Opening {
-        task: task(),
-        attempt: 1,
-        name: None,
-        agent: None,
-        model: None,
-        order,
-        prompt,
-    }
+    Opening { task: task(), attempt: 1, name: None, agent: None, model: None, order, prompt }
 }
 
 fn prompting(session: &Arc<str>, fence: Fence, kind: TurnKind, text: &str) -> Prompting {
     let text = text.as_bytes().to_vec();
-    Prompting {
-        task: task(),
-        fence,
-        session: Arc::clone(session),
-        kind,
-        text,
-    }
+    Prompting { task: task(), fence, session: Arc::clone(session), kind, text }
 }
 
 fn at(session: &Arc<str>, fence: Fence) -> Place {
-    Place {
-        task: task(),
-        fence,
-        session: Some(Arc::clone(session)),
-    }
+    Place { task: task(), fence, session: Some(Arc::clone(session)) }
 }
 
 async fn open(host: &ScriptedHost, prompt: &str) -> Arc<str> {
@@ -82,9 +58,7 @@ async fn open(host: &ScriptedHost, prompt: &str) -> Arc<str> {
 async fn run(host: &ScriptedHost, prompt: &str) -> (Arc<str>, Inbox) {
     let session = open(host, prompt).await;
     let inbox = watch(host, &session, FIRST);
-    let taken = host
-        .prompt(prompting(&session, FIRST, TurnKind::First, prompt))
-        .await;
+    let taken = host.prompt(prompting(&session, FIRST, TurnKind::First, prompt)).await;
     assert_eq!(taken, Fact::PromptTaken);
     (session, inbox)
 }
@@ -123,16 +97,10 @@ async fn a_gate_stands_until_it_is_released() {
     let (session, mut inbox) = run(&host, "@say One\n@gate a\n@say , two\n@end").await;
     host.reached(task(), "a").await;
     assert_eq!(words(&mut inbox, 1).await, ["active"]);
-    assert_eq!(
-        picture(host.look(at(&session, FIRST)).await).turn,
-        TurnRecord::Open
-    );
+    assert_eq!(picture(host.look(at(&session, FIRST)).await).turn, TurnRecord::Open);
     host.release(task(), "a");
     assert_eq!(words(&mut inbox, 2).await, ["active", "ended"]);
-    assert_eq!(
-        host.transcript(at(&session, FIRST)).await.unwrap(),
-        b"One, two"
-    );
+    assert_eq!(host.transcript(at(&session, FIRST)).await.unwrap(), b"One, two");
 }
 
 #[tokio::test]
@@ -141,10 +109,7 @@ async fn a_release_that_comes_first_is_remembered_once() {
     host.release(task(), "a");
     let (session, mut inbox) = run(&host, "@gate a\n@say One\n@gate a\n@end").await;
     assert_eq!(words(&mut inbox, 1).await, ["active"]);
-    assert_eq!(
-        picture(host.look(at(&session, FIRST)).await).turn,
-        TurnRecord::Open
-    );
+    assert_eq!(picture(host.look(at(&session, FIRST)).await).turn, TurnRecord::Open);
 }
 
 #[tokio::test]
@@ -160,10 +125,7 @@ async fn tools_spending_and_todos_are_told_and_shown() {
     assert_eq!(seen.calls[0].input, seen.calls[1].input);
     assert_ne!(seen.calls[0].id, seen.calls[1].id);
     host.release(task(), "a");
-    assert_eq!(
-        words(&mut inbox, 3).await,
-        ["tool_ended", "tool_ended", "ended"]
-    );
+    assert_eq!(words(&mut inbox, 3).await, ["tool_ended", "tool_ended", "ended"]);
 }
 
 #[tokio::test]
@@ -171,10 +133,7 @@ async fn an_early_idle_lies_and_a_quiet_end_is_only_in_the_record() {
     let host = ScriptedHost::new("scripted");
     let (session, mut inbox) = run(&host, "@idle\n@gate a\n@say 4\n@quiet-end\n@idle").await;
     assert_eq!(words(&mut inbox, 1).await, ["end_hint"]);
-    assert_eq!(
-        picture(host.look(at(&session, FIRST)).await).turn,
-        TurnRecord::Open
-    );
+    assert_eq!(picture(host.look(at(&session, FIRST)).await).turn, TurnRecord::Open);
     host.release(task(), "a");
     assert_eq!(words(&mut inbox, 2).await, ["active", "end_hint"]);
     let seen = picture(host.look(at(&session, FIRST)).await);
@@ -201,25 +160,12 @@ async fn an_ask_stands_until_it_is_answered() {
         panic!("nothing is asked");
     };
     assert_eq!((ask.kind, ask.options.len()), (AskKind::Question, 2));
-    assert_eq!(
-        picture(host.look(at(&session, FIRST)).await).asks,
-        Some(vec![ask.clone()])
-    );
+    assert_eq!(picture(host.look(at(&session, FIRST)).await).asks, Some(vec![ask.clone()]));
     let answer = Answer::Text("B".into());
     host.fault(task(), Fault::AnswerLost, 1);
-    assert!(
-        host.answer(at(&session, FIRST), &ask.key, &answer)
-            .await
-            .is_err()
-    );
-    assert_eq!(
-        host.answer(at(&session, FIRST), &ask.key, &answer).await,
-        Ok(())
-    );
-    assert_eq!(
-        words(&mut inbox, 3).await,
-        ["ask_closed", "active", "ended"]
-    );
+    assert!(host.answer(at(&session, FIRST), &ask.key, &answer).await.is_err());
+    assert_eq!(host.answer(at(&session, FIRST), &ask.key, &answer).await, Ok(()));
+    assert_eq!(words(&mut inbox, 3).await, ["ask_closed", "active", "ended"]);
     assert_eq!(host.answers(task()), [(ask.key, answer)]);
 }
 
@@ -237,10 +183,7 @@ async fn silence_says_nothing_and_shows_an_open_turn() {
 async fn l14_a_lost_reply_to_an_open_leaves_a_session_to_be_found() {
     let host = ScriptedHost::new("scripted");
     let prompt = "@fault open-lost\n@end";
-    assert!(matches!(
-        &*host.open(opening(prompt)).await,
-        [Fact::StartUnsure { .. }]
-    ));
+    assert!(matches!(&*host.open(opening(prompt)).await, [Fact::StartUnsure { .. }]));
     open(&host, prompt).await;
     assert_eq!(host.sessions().len(), 1);
 }
@@ -270,10 +213,7 @@ async fn t23_a_crash_leaves_a_ghost() {
     host.release(task(), "a");
     let (_, seen) = inbox.recv().await.unwrap();
     let seen = picture(seen);
-    assert_eq!(
-        (&seen.turn, seen.busy, seen.same_host),
-        (&TurnRecord::Open, Tri::No, Tri::No)
-    );
+    assert_eq!((&seen.turn, seen.busy, seen.same_host), (&TurnRecord::Open, Tri::No, Tri::No));
     assert_eq!(seen.calls.len(), 1);
     assert_eq!(picture(host.look(at(&session, FIRST)).await), seen);
 }
@@ -283,10 +223,7 @@ async fn an_attempt_that_goes_on_has_turns_of_its_own() {
     let host = ScriptedHost::new("scripted");
     let (session, mut inbox) = run(&host, "@die").await;
     assert_eq!(words(&mut inbox, 1).await, ["looked"]);
-    let second = Fence {
-        attempt: 2,
-        turn: 1,
-    };
+    let second = Fence { attempt: 2, turn: 1 };
     let mut inbox = watch(&host, &session, second);
     host.script(task(), Script::answer("4"));
     let prompt = prompting(&session, second, TurnKind::GoOn, "Go on.");
@@ -296,14 +233,8 @@ async fn an_attempt_that_goes_on_has_turns_of_its_own() {
         last = inbox.recv().await.unwrap();
     }
     assert_eq!(last.0, second);
-    assert_eq!(
-        picture(host.look(at(&session, FIRST)).await).turn,
-        TurnRecord::Open
-    );
-    assert_eq!(
-        finish(&picture(host.look(at(&session, second)).await).turn),
-        Some(Finish::Stop)
-    );
+    assert_eq!(picture(host.look(at(&session, FIRST)).await).turn, TurnRecord::Open);
+    assert_eq!(finish(&picture(host.look(at(&session, second)).await).turn), Some(Finish::Stop));
 }
 
 #[tokio::test]
@@ -314,13 +245,7 @@ async fn a_session_can_exit_vanish_or_be_deleted() {
     let Fact::Exited { exit, .. } = host.look(at(&session, FIRST)).await else {
         panic!("it did not exit");
     };
-    assert_eq!(
-        exit,
-        Exit {
-            code: Some(75),
-            signal: None
-        }
-    );
+    assert_eq!(exit, Exit { code: Some(75), signal: None });
 
     let host = ScriptedHost::new("scripted");
     let (session, mut inbox) = run(&host, "@delete").await;
@@ -329,10 +254,7 @@ async fn a_session_can_exit_vanish_or_be_deleted() {
 
     let host = ScriptedHost::new("scripted");
     let (session, _inbox) = run(&host, "@vanish").await;
-    assert_eq!(
-        picture(host.look(at(&session, FIRST)).await).session,
-        Presence::Missing
-    );
+    assert_eq!(picture(host.look(at(&session, FIRST)).await).session, Presence::Missing);
 }
 
 #[tokio::test]
@@ -340,17 +262,11 @@ async fn aborts_looks_and_records_fail_as_often_as_the_script_says() {
     let host = ScriptedHost::new("scripted");
     let prompt = "@fault abort-refused 2\n@fault look-fails\n@fault unreadable\n@silence";
     let (session, _inbox) = run(&host, prompt).await;
-    assert!(matches!(
-        host.look(at(&session, FIRST)).await,
-        Fact::LookFailed { .. }
-    ));
+    assert!(matches!(host.look(at(&session, FIRST)).await, Fact::LookFailed { .. }));
     let unreadable = picture(host.look(at(&session, FIRST)).await);
     assert_eq!(unreadable.turn, TurnRecord::Unreadable);
     for _ in 0..2 {
-        assert!(matches!(
-            host.abort(at(&session, FIRST)).await,
-            Fact::StopRefused { .. }
-        ));
+        assert!(matches!(host.abort(at(&session, FIRST)).await, Fact::StopRefused { .. }));
     }
     assert!(host.is_running(task()));
     assert_eq!(host.abort(at(&session, FIRST)).await, Fact::Stopped);
@@ -368,8 +284,7 @@ async fn an_endless_stream_is_bounded_and_ends_in_a_look() {
         host.release(task(), "a");
         host.script(task(), many.clone());
         let fence = Fence { attempt: 1, turn };
-        host.prompt(prompting(&session, fence, TurnKind::Send, ""))
-            .await;
+        host.prompt(prompting(&session, fence, TurnKind::Send, "")).await;
     }
     let mut inbox = watch(&host, &session, FIRST);
     assert_eq!(words(&mut inbox, 1).await, ["looked"]);
@@ -387,9 +302,7 @@ async fn what_a_launch_names_is_checked_with_suggestions() {
 async fn a_bad_script_is_refused_by_name() {
     let host = ScriptedHost::new("scripted");
     let session = open(&host, "@sing").await;
-    let fact = host
-        .prompt(prompting(&session, FIRST, TurnKind::First, "@sing"))
-        .await;
+    let fact = host.prompt(prompting(&session, FIRST, TurnKind::First, "@sing")).await;
     let Fact::PromptRefused { error } = fact else {
         panic!("{fact:?}");
     };

@@ -31,20 +31,9 @@ impl HostFactory for Scripts {
             Does::Asks => format!("@ask permission Run it?\n@say {ANSWER}\n@end"),
             Does::CannotStart => "@fault open-fails\n@end".to_owned(),
         };
-        let order = Order {
-            prompt: prompt.clone(),
-            ..Order::default()
-        };
+        let order = Order { prompt: prompt.clone(), ..Order::default() };
         let prompt = prompt.into_bytes();
-        Opening {
-            task,
-            attempt,
-            name: None,
-            agent: None,
-            model: None,
-            order,
-            prompt,
-        }
+        Opening { task, attempt, name: None, agent: None, model: None, order, prompt }
     }
 
     fn release(&mut self, task: TaskId) {
@@ -52,11 +41,7 @@ impl HostFactory for Scripts {
     }
 
     fn runs(&mut self, task: TaskId) -> u32 {
-        let ran = self
-            .host
-            .prompts()
-            .into_iter()
-            .filter(|ran| ran.task == task);
+        let ran = self.host.prompts().into_iter().filter(|ran| ran.task == task);
         u32::try_from(ran.count()).unwrap()
     }
 
@@ -74,17 +59,10 @@ impl HostFactory for Scripts {
 }
 
 fn in_tokio(case: Flight<'_, ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
-        tokio::time::timeout(CASE_MAX, case)
-            .await
-            .expect("the case waits too long")
+        tokio::time::timeout(CASE_MAX, case).await.expect("the case waits too long")
     });
 }
 
-homing_ports::host_contract!(Scripts {
-    host: ScriptedHost::new("scripted")
-});
+homing_ports::host_contract!(Scripts { host: ScriptedHost::new("scripted") });

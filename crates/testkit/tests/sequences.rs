@@ -46,26 +46,11 @@ struct Came {
 impl Play {
     fn new(sequence: &Sequence) -> Self {
         let task = TaskId::from_bits(1);
-        let now = Moment {
-            tick: 1_000_000,
-            wall: 1_800_000_000_000,
-            dice: 5,
-        };
+        let now = Moment { tick: 1_000_000, wall: 1_800_000_000_000, dice: 5 };
         let world = World::new(Limits::default());
-        let mut play = Self {
-            world,
-            task,
-            now,
-            results: Vec::new(),
-            name: sequence.name,
-        };
+        let mut play = Self { world, task, now, results: Vec::new(), name: sequence.name };
         let spec = Box::new(spec(&sequence.setup));
-        play.input(Input::Launch {
-            request: 1,
-            id: task,
-            spec,
-            reservation: None,
-        });
+        play.input(Input::Launch { request: 1, id: task, spec, reservation: None });
         assert_eq!(play.task().state, State::Starting, "{}", sequence.name);
         play
     }
@@ -79,43 +64,22 @@ impl Play {
         self.now.wall += 10;
         let outcome = step(&mut self.world, input, self.now);
         assert_eq!(outcome.load, None, "{}", self.name);
-        self.results.extend(
-            outcome
-                .texts
-                .into_iter()
-                .map(|text| Payload::new(text.bytes)),
-        );
+        self.results.extend(outcome.texts.into_iter().map(|text| Payload::new(text.bytes)));
     }
 
     fn observe(&mut self, fence: Fence, fact: &Fact) {
-        self.input(Input::Observed {
-            task: self.task,
-            fence,
-            fact: fact.clone(),
-        });
+        self.input(Input::Observed { task: self.task, fence, fact: fact.clone() });
         let task = self.task();
-        let looks = matches!(
-            fact,
-            Fact::EndHint | Fact::ErrorHint { .. } | Fact::OddWord { .. }
-        );
+        let looks = matches!(fact, Fact::EndHint | Fact::ErrorHint { .. } | Fact::OddWord { .. });
         if looks && fence == task.fence() && task.is_living() {
-            assert!(
-                task.live.probe.is_some(),
-                "{}: {fact:?} is a reason to look",
-                self.name
-            );
+            assert!(task.live.probe.is_some(), "{}: {fact:?} is a reason to look", self.name);
         }
         let open = matches!(fact, Fact::Looked { picture } if picture.turn == TurnRecord::Open && picture.busy == Tri::No);
         if open && fence == task.fence() && task.state == State::Running {
             let looks = self.world.deadlines(&Who::Task(self.task));
-            let again = looks
-                .iter()
-                .any(|(timer, _)| matches!(timer, Timer::Probe | Timer::Reprobe));
-            assert!(
-                again,
-                "{}: idle with an open record is looked at again",
-                self.name
-            );
+            let again =
+                looks.iter().any(|(timer, _)| matches!(timer, Timer::Probe | Timer::Reprobe));
+            assert!(again, "{}: idle with an open record is looked at again", self.name);
         }
     }
 
@@ -142,12 +106,7 @@ impl Play {
             Given::Answer(answer) => {
                 let ask = self.task().open_asks().next().expect("an ask to answer").id;
                 let by = Caller::Person;
-                self.input(Input::Answer {
-                    request: 2,
-                    ask,
-                    answer: answer.clone(),
-                    by,
-                });
+                self.input(Input::Answer { request: 2, ask, answer: answer.clone(), by });
                 self.input(Input::AnswerTaken { ask });
             }
             Given::Cancel => {
@@ -167,10 +126,7 @@ impl Play {
     fn came(&self) -> Came {
         let task = self.task();
         let text = task.result.map(|result| {
-            let kept = self
-                .results
-                .iter()
-                .find(|payload| payload.text.digest == result.digest);
+            let kept = self.results.iter().find(|payload| payload.text.digest == result.digest);
             String::from_utf8(kept.expect("a result that is stored").bytes.to_vec()).unwrap()
         });
         Came {
@@ -187,13 +143,9 @@ impl Play {
 }
 
 fn spec(setup: &Setup) -> Spec {
-    let models = (1..=setup.models)
-        .map(|n| format!("acme/model-{n}").parse().unwrap())
-        .collect();
-    let over = Overrides {
-        retry_interrupted: Some(setup.retry_interrupted),
-        ..Overrides::default()
-    };
+    let models = (1..=setup.models).map(|n| format!("acme/model-{n}").parse().unwrap()).collect();
+    let over =
+        Overrides { retry_interrupted: Some(setup.retry_interrupted), ..Overrides::default() };
     let brief = Brief {
         host: "host".into(),
         agent: None,
@@ -210,21 +162,9 @@ fn spec(setup: &Setup) -> Spec {
         parent_turn: None,
         batch: None,
     };
-    let order = Order {
-        prompt: "2+2".to_owned(),
-        ..Order::default()
-    };
-    let parent = ParentRef::Inbox {
-        name: "cli".into(),
-        key: None,
-    };
-    Spec {
-        brief,
-        order,
-        parent,
-        launched_by: None,
-        after: Vec::new(),
-    }
+    let order = Order { prompt: "2+2".to_owned(), ..Order::default() };
+    let parent = ParentRef::Inbox { name: "cli".into(), key: None };
+    Spec { brief, order, parent, launched_by: None, after: Vec::new() }
 }
 
 /// As it came; what differs from what is written, on the way and at the end.
@@ -282,12 +222,7 @@ fn varied(sequence: &Sequence, times: usize, hints: bool) -> Came {
 
 /// All that is wrong, not only the first.
 fn none_wrong(wrong: Vec<String>) {
-    assert!(
-        wrong.is_empty(),
-        "{} wrong\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
 }
 
 fn compared(vary: impl Fn(&Sequence) -> Came) {
@@ -301,12 +236,7 @@ fn compared(vary: impl Fn(&Sequence) -> Came) {
 
 #[test]
 fn every_sequence_comes_to_what_is_written_after_each_step() {
-    none_wrong(
-        all()
-            .iter()
-            .flat_map(|sequence| played(sequence).1)
-            .collect(),
-    );
+    none_wrong(all().iter().flat_map(|sequence| played(sequence).1).collect());
 }
 
 #[test]
@@ -355,23 +285,9 @@ fn names_are_unique_and_every_host_is_there() {
     let mut names = BTreeSet::new();
     for sequence in all() {
         assert!(names.insert(sequence.name), "{} twice", sequence.name);
-        assert!(
-            !sequence.renders.is_empty() && !sequence.steps.is_empty(),
-            "{}",
-            sequence.name
-        );
+        assert!(!sequence.renders.is_empty() && !sequence.steps.is_empty(), "{}", sequence.name);
     }
-    for host in [
-        "opencode: ",
-        "claude: ",
-        "codex",
-        "acp v1",
-        "acp v2: ",
-        "process: ",
-    ] {
-        assert!(
-            names.iter().filter(|name| name.starts_with(host)).count() >= 8,
-            "{host}"
-        );
+    for host in ["opencode: ", "claude: ", "codex", "acp v1", "acp v2: ", "process: "] {
+        assert!(names.iter().filter(|name| name.starts_with(host)).count() >= 8, "{host}");
     }
 }

@@ -66,11 +66,7 @@ pub fn arrows(root: &Path, packages: &[Package]) -> Vec<Arrow> {
                 continue;
             };
             let dev = dependency.kind.as_deref() == Some("dev");
-            found.push(Arrow {
-                from: from.clone(),
-                to,
-                dev,
-            });
+            found.push(Arrow { from: from.clone(), to, dev });
         }
     }
     found
@@ -80,9 +76,7 @@ pub fn arrows(root: &Path, packages: &[Package]) -> Vec<Arrow> {
 pub fn check(arrow: &Arrow) -> Option<String> {
     let Arrow { from, to, dev } = arrow;
     let Some((_, allowed)) = ARROWS.iter().find(|(name, _)| name == from) else {
-        return Some(format!(
-            "crate `{from}` has no place yet: add it to the table of arrows"
-        ));
+        return Some(format!("crate `{from}` has no place yet: add it to the table of arrows"));
     };
     let for_tests = *dev && (from == to || (from != "core" && FOR_TESTS.contains(&to.as_str())));
     if for_tests || allowed.contains(&to.as_str()) {
@@ -127,11 +121,7 @@ mod tests {
     use crate::cargo::Dependency;
 
     fn arrow(from: &str, to: &str, dev: bool) -> Arrow {
-        Arrow {
-            from: from.into(),
-            to: to.into(),
-            dev,
-        }
+        Arrow { from: from.into(), to: to.into(), dev }
     }
 
     fn refused(from: &str, to: &str, dev: bool) -> bool {
@@ -207,10 +197,7 @@ mod tests {
             ],
             targets: Vec::new(),
         };
-        let expected = [
-            arrow("ports", "core", false),
-            arrow("ports", "testkit", true),
-        ];
+        let expected = [arrow("ports", "core", false), arrow("ports", "testkit", true)];
         assert_eq!(arrows(Path::new("/w"), &[package]), expected);
     }
 

@@ -57,14 +57,7 @@ pub fn packages(root: &Path) -> io::Result<Vec<Package>> {
 /// What `package` is built from, as `cargo tree` prints it with a depth before each name. Tests of the
 /// package do not count, its optional parts do.
 pub fn tree(root: &Path, package: &str) -> io::Result<String> {
-    let edges = [
-        "-e",
-        "normal,build",
-        "--prefix",
-        "depth",
-        "--no-dedupe",
-        "--all-features",
-    ];
+    let edges = ["-e", "normal,build", "--prefix", "depth", "--no-dedupe", "--all-features"];
     cargo(root, &[&["tree", "-p", package], edges.as_slice()].concat())
 }
 
@@ -72,10 +65,7 @@ pub fn tree(root: &Path, package: &str) -> io::Result<String> {
 pub fn example_arguments(packages: &[Package]) -> Vec<String> {
     let mut found = Vec::new();
     for package in packages {
-        let examples = package
-            .targets
-            .iter()
-            .filter(|target| target.kind == ["example"]);
+        let examples = package.targets.iter().filter(|target| target.kind == ["example"]);
         found.extend(examples.map(|target| {
             let features = match target.required_features.join(",") {
                 none if none.is_empty() => String::new(),
@@ -90,17 +80,11 @@ pub fn example_arguments(packages: &[Package]) -> Vec<String> {
 
 fn cargo(root: &Path, arguments: &[&str]) -> io::Result<String> {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(program)
-        .args(arguments)
-        .arg("--offline")
-        .current_dir(root)
-        .output()?;
+    let output =
+        Command::new(program).args(arguments).arg("--offline").current_dir(root).output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(format!(
-            "cargo {}: {said}",
-            arguments.join(" ")
-        )));
+        return Err(io::Error::other(format!("cargo {}: {said}", arguments.join(" "))));
     }
     String::from_utf8(output.stdout).map_err(io::Error::other)
 }

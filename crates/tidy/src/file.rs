@@ -24,16 +24,9 @@ impl RustFile {
     /// A file whose role follows from its path and text.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         let source = Source::new(path, text);
-        let is_test = source
-            .path
-            .split('/')
-            .any(|part| part == "tests" || part == "tests.rs");
+        let is_test = source.path.split('/').any(|part| part == "tests" || part == "tests.rs");
         let test_ranges = test_ranges(&source);
-        Self {
-            source,
-            is_test,
-            test_ranges,
-        }
+        Self { source, is_test, test_ranges }
     }
 
     /// Path from the workspace root.
@@ -43,9 +36,9 @@ impl RustFile {
 
     /// The directory name of its crate; empty for a file outside `crates/`.
     pub fn krate(&self) -> &str {
-        let rest = self.path().strip_prefix("crates/");
-        rest.and_then(|rest| rest.split('/').next())
-            .unwrap_or_default()
+        let path = self.path();
+        let inside = path.strip_prefix("crates/").unwrap_or(path);
+        inside.split('/').next().unwrap_or_default()
     }
 
     /// Whether this byte is in a test.
@@ -80,10 +73,7 @@ mod tests {
 
     #[test]
     fn a_path_tells_crate_and_role() {
-        assert_eq!(
-            RustFile::new("crates/core/src/rules.rs", "").krate(),
-            "core"
-        );
+        assert_eq!(RustFile::new("crates/core/src/rules.rs", "").krate(), "core");
         assert_eq!(RustFile::new("examples/embed.rs", "").krate(), "");
         assert!(RustFile::new("crates/core/tests/walk.rs", "").is_test);
         assert!(RustFile::new("crates/core/src/rules/tests.rs", "").is_test);

@@ -18,9 +18,7 @@ pub struct Function {
 /// All functions with a body, in order; nested ones too.
 pub fn functions(source: &Source) -> Vec<Function> {
     let tests = test_attributes(source);
-    find_words(&source.code, "fn")
-        .filter_map(|at| function_at(source, at, &tests))
-        .collect()
+    find_words(&source.code, "fn").filter_map(|at| function_at(source, at, &tests)).collect()
 }
 
 /// Byte ranges that belong to tests: items under `#[cfg(test)]` and test functions, from attribute to end.
@@ -51,11 +49,7 @@ pub fn test_modules(source: &Source) -> Vec<String> {
 pub fn attributes(source: &Source) -> impl Iterator<Item = (usize, &str)> {
     let code = source.code.as_str();
     code.match_indices('#').filter_map(move |(at, _)| {
-        let open = if code[at + 1..].starts_with('!') {
-            at + 2
-        } else {
-            at + 1
-        };
+        let open = if code[at + 1..].starts_with('!') { at + 2 } else { at + 1 };
         if !code[open..].starts_with('[') {
             return None;
         }
@@ -89,24 +83,15 @@ fn is_cfg_test(attribute: &str) -> bool {
 fn function_at(source: &Source, at: usize, tests: &[Range<usize>]) -> Option<Function> {
     let code = &source.code;
     let rest = code[at + 2..].trim_start();
-    let length = rest
-        .bytes()
-        .take_while(|byte| is_word(*byte) || *byte == b'#')
-        .count();
+    let length = rest.bytes().take_while(|byte| is_word(*byte) || *byte == b'#').count();
     let name = rest.get(..length).filter(|name| !name.is_empty())?;
     let open = body_or_semicolon(code, at)?;
     if code.as_bytes()[open] != b'{' {
         return None;
     }
     let end = closing(code, open)? + 1;
-    let is_test = tests
-        .iter()
-        .any(|test| test.contains(&at) && test.end == end);
-    Some(Function {
-        name: name.to_owned(),
-        range: at..end,
-        is_test,
-    })
+    let is_test = tests.iter().any(|test| test.contains(&at) && test.end == end);
+    Some(Function { name: name.to_owned(), range: at..end, is_test })
 }
 
 /// The end of the item that the attribute at `at` belongs to.
@@ -152,49 +137,31 @@ mod tests {
         let source = Source::new("a.rs", text);
         let lines =
             |f: &Function| source.line_of(f.range.end - 1) - source.line_of(f.range.start) + 1;
-        functions(&source)
-            .into_iter()
-            .map(|f| (f.name.clone(), f.is_test, lines(&f)))
-            .collect()
+        functions(&source).into_iter().map(|f| (f.name.clone(), f.is_test, lines(&f))).collect()
     }
 
     #[test]
     fn functions_are_found_with_their_lengths() {
         let text = "fn a() {\n  x\n}\nimpl X {\n  pub async fn b<T>(f: fn(u8) -> u8, g: [u8; 3])\n  where T: Y {\n  }\n}\n";
-        assert_eq!(
-            names(text),
-            [("a".into(), false, 3), ("b".into(), false, 3)]
-        );
+        assert_eq!(names(text), [("a".into(), false, 3), ("b".into(), false, 3)]);
     }
 
     #[test]
     fn braces_in_literals_and_comments_do_not_end_a_function() {
         let text = "fn a() {\n  let x = \"}\"; // }\n  let y = '}'; /* } */\n  let z = r#\"}\"#;\n}\nfn b() {}";
-        assert_eq!(
-            names(text),
-            [("a".into(), false, 5), ("b".into(), false, 1)]
-        );
+        assert_eq!(names(text), [("a".into(), false, 5), ("b".into(), false, 1)]);
     }
 
     #[test]
     fn a_function_without_a_body_is_none() {
-        assert_eq!(
-            names("trait T { fn a(&self) -> [u8; 3]; fn b(&self) {} }").len(),
-            1
-        );
-        assert_eq!(
-            names("type F = fn(u8) -> u8; struct S { f: Box<dyn Fn()> }"),
-            []
-        );
+        assert_eq!(names("trait T { fn a(&self) -> [u8; 3]; fn b(&self) {} }").len(), 1);
+        assert_eq!(names("type F = fn(u8) -> u8; struct S { f: Box<dyn Fn()> }"), []);
     }
 
     #[test]
     fn tests_are_known_by_their_attribute() {
         let text = "#[test]\nfn a() {}\n#[tokio::test(start_paused = true)]\n#[should_panic]\nasync fn b() { fn inner() {} }\nfn c() {}";
-        let found: Vec<_> = names(text)
-            .into_iter()
-            .map(|(name, test, _)| (name, test))
-            .collect();
+        let found: Vec<_> = names(text).into_iter().map(|(name, test, _)| (name, test)).collect();
         let expected = [("a", true), ("b", true), ("inner", false), ("c", false)];
         assert_eq!(found, expected.map(|(name, test)| (name.to_owned(), test)));
     }

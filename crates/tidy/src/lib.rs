@@ -45,11 +45,7 @@ pub struct Finding {
 impl Finding {
     /// A finding at a line of a file.
     pub fn new(file: impl Into<String>, line: usize, what: impl Into<String>) -> Self {
-        Self {
-            file: file.into(),
-            line,
-            what: what.into(),
-        }
+        Self { file: file.into(), line, what: what.into() }
     }
 }
 
@@ -63,10 +59,7 @@ impl fmt::Display for Finding {
 pub fn report(mut findings: Vec<Finding>) -> String {
     findings.sort();
     findings.dedup();
-    findings
-        .iter()
-        .map(|finding| format!("{finding}\n"))
-        .collect()
+    findings.iter().map(|finding| format!("{finding}\n")).collect()
 }
 
 #[cfg(test)]

@@ -10,12 +10,7 @@ const FOLDERS: [&str; 4] = ["crates/", "docs/", "examples/", ".ci/"];
 pub fn missing_paths(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (line, words) in prose_lines(text) {
-        for named in words
-            .split('`')
-            .skip(1)
-            .step_by(2)
-            .filter(|named| is_path(named))
-        {
+        for named in words.split('`').skip(1).step_by(2).filter(|named| is_path(named)) {
             if !exists(named) {
                 let what = format!("names `{named}`, which does not exist: correct the path");
                 findings.push(Finding::new(path, line, what));
@@ -46,9 +41,7 @@ pub fn broken_links(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Ve
 fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence: Option<&str> = None;
     text.lines().enumerate().filter_map(move |(index, line)| {
-        let opened = ["```", "~~~"]
-            .into_iter()
-            .find(|mark| line.trim_start().starts_with(mark));
+        let opened = ["```", "~~~"].into_iter().find(|mark| line.trim_start().starts_with(mark));
         match (fence, opened) {
             (None, Some(_)) => fence = opened,
             (Some(open), Some(mark)) if open == mark => fence = None,
@@ -60,9 +53,7 @@ fn prose_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 fn is_path(named: &str) -> bool {
-    let plain = named
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
+    let plain = named.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
     let outside = named.starts_with(['/', '~']) || !named.contains('/');
     let last = named.rsplit('/').next().unwrap_or_default();
     let extension = last.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
@@ -86,11 +77,7 @@ fn targets(line: &str) -> Vec<String> {
         .filter_map(|rest| rest.split(')').next())
         .filter_map(first_word)
         .collect();
-    if let Some((_, rest)) = line
-        .trim_start()
-        .strip_prefix('[')
-        .and_then(|l| l.split_once("]:"))
-    {
+    if let Some((_, rest)) = line.trim_start().strip_prefix('[').and_then(|l| l.split_once("]:")) {
         found.extend(first_word(rest));
     }
     found
@@ -98,32 +85,19 @@ fn targets(line: &str) -> Vec<String> {
 
 fn first_word(rest: &str) -> Option<String> {
     let word = rest.split_whitespace().next()?;
-    Some(
-        word.trim_start_matches('<')
-            .trim_end_matches('>')
-            .to_owned(),
-    )
+    Some(word.trim_start_matches('<').trim_end_matches('>').to_owned())
 }
 
 /// The file a relative link means, from the workspace root; none for other links.
 fn resolve(document: &str, target: &str) -> Option<String> {
     let file = target.split('#').next().unwrap_or_default();
-    let scheme = file
-        .split_once(':')
-        .is_some_and(|(scheme, _)| !scheme.contains('/'));
+    let scheme = file.split_once(':').is_some_and(|(scheme, _)| !scheme.contains('/'));
     if file.is_empty() || scheme {
         return None;
     }
     let mut parts: Vec<&str> = match file.strip_prefix('/') {
         Some(_) => Vec::new(),
-        None => document
-            .split('/')
-            .rev()
-            .skip(1)
-            .collect::<Vec<_>>()
-            .into_iter()
-            .rev()
-            .collect(),
+        None => document.split('/').rev().skip(1).collect::<Vec<_>>().into_iter().rev().collect(),
     };
     for part in file.split('/') {
         match part {
@@ -133,11 +107,7 @@ fn resolve(document: &str, target: &str) -> Option<String> {
             name => parts.push(name),
         }
     }
-    Some(if parts.is_empty() {
-        ".".to_owned()
-    } else {
-        parts.join("/")
-    })
+    Some(if parts.is_empty() { ".".to_owned() } else { parts.join("/") })
 }
 
 #[cfg(test)]
@@ -152,14 +122,7 @@ mod tests {
         let found = broken_links(document, text, nothing);
         found
             .iter()
-            .filter_map(|f| {
-                f.what
-                    .split("no ")
-                    .nth(1)?
-                    .split(':')
-                    .next()
-                    .map(Into::into)
-            })
+            .filter_map(|f| f.what.split("no ").nth(1)?.split(':').next().map(Into::into))
             .collect()
     }
 
@@ -169,9 +132,7 @@ mod tests {
         let found = missing_paths("ARCHITECTURE.md", text, |path| path == "crates/core/");
         assert_eq!(found.len(), 1);
         assert!(
-            found[0]
-                .to_string()
-                .starts_with("ARCHITECTURE.md:3: names `crates/core/src/rules.rs`")
+            found[0].to_string().starts_with("ARCHITECTURE.md:3: names `crates/core/src/rules.rs`")
         );
         assert_eq!(missing_paths("ARCHITECTURE.md", text, nothing).len(), 2);
     }

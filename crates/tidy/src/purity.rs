@@ -54,9 +54,7 @@ const PACKAGES: [&str; 33] = [
 ];
 
 /// The same, by how the name begins.
-const FAMILIES: [&str; 7] = [
-    "async-", "futures", "hyper-", "rand_", "sqlx-", "tokio-", "tracing-",
-];
+const FAMILIES: [&str; 7] = ["async-", "futures", "hyper-", "rand_", "sqlx-", "tokio-", "tracing-"];
 
 /// Arrows that are harmless: asking the processor what it can do, for a hash function.
 const HARMLESS: [(&str, &str); 1] = [("cpufeatures", "libc")];
@@ -66,15 +64,10 @@ pub fn check_names(file: &RustFile) -> Vec<Finding> {
     let source = &file.source;
     let paths = WORLD.iter().flat_map(|module| {
         let path = format!("std::{module}");
-        find_words(&source.code, &path)
-            .map(|at| (at, path.clone()))
-            .collect::<Vec<_>>()
+        find_words(&source.code, &path).map(|at| (at, path.clone())).collect::<Vec<_>>()
     });
     let names = CHANCE.iter().flat_map(|name| {
-        source
-            .find_in_code(name)
-            .map(|at| (at, (*name).to_owned()))
-            .collect::<Vec<_>>()
+        source.find_in_code(name).map(|at| (at, (*name).to_owned())).collect::<Vec<_>>()
     });
     paths
         .chain(names)
@@ -123,10 +116,8 @@ pub fn check_tree(tree: &str) -> Vec<Finding> {
         let from = way.last().copied().unwrap_or_default();
         way.push(name);
         if is_impure(name) && !HARMLESS.contains(&(from, name)) {
-            let what = format!(
-                "the core is built from `{name}` ({}): leave it out",
-                way.join(" → ")
-            );
+            let what =
+                format!("the core is built from `{name}` ({}): leave it out", way.join(" → "));
             findings.push(Finding::new("crates/core/Cargo.toml", 1, what));
         }
     }
@@ -160,21 +151,14 @@ mod tests {
     }
 
     fn lines(text: &str) -> Vec<usize> {
-        check_names(&core(text))
-            .iter()
-            .map(|finding| finding.line)
-            .collect()
+        check_names(&core(text)).iter().map(|finding| finding.line).collect()
     }
 
     #[test]
     fn names_that_touch_the_world_are_found() {
         for name in WORLD {
             assert_eq!(lines(&format!("\nuse std::{name};")), [2], "{name}");
-            assert_eq!(
-                lines(&format!("\nuse std::{{fmt, {name}::x}};")),
-                [2],
-                "{name}"
-            );
+            assert_eq!(lines(&format!("\nuse std::{{fmt, {name}::x}};")), [2], "{name}");
         }
         for name in CHANCE {
             assert_eq!(lines(&format!("\nfn a(b: {name}) {{}}")), [2], "{name}");
@@ -183,14 +167,8 @@ mod tests {
 
     #[test]
     fn only_the_index_may_hold_a_hash_map() {
-        let index = RustFile::new(
-            INDEX.0,
-            "type Map = HashMap<u8, u8>;\ntype Set = HashSet<u8>;",
-        );
-        let found: Vec<_> = check_names(&index)
-            .iter()
-            .map(|finding| finding.line)
-            .collect();
+        let index = RustFile::new(INDEX.0, "type Map = HashMap<u8, u8>;\ntype Set = HashSet<u8>;");
+        let found: Vec<_> = check_names(&index).iter().map(|finding| finding.line).collect();
         assert_eq!(found, [2]);
     }
 
@@ -205,25 +183,16 @@ mod tests {
     fn a_core_that_does_not_forbid_unsafe_is_found() {
         assert!(check_forbids_unsafe(None).is_some());
         assert!(check_forbids_unsafe(Some(&core("// #![forbid(unsafe_code)]"))).is_some());
-        assert_eq!(
-            check_forbids_unsafe(Some(&core("#![forbid(unsafe_code)]"))),
-            None
-        );
+        assert_eq!(check_forbids_unsafe(Some(&core("#![forbid(unsafe_code)]"))), None);
     }
 
     #[test]
     fn an_impure_package_is_found_with_its_way() {
         let tree = "0homing-core v0.1.0 (/w)\n1serde v1.0.0\n1a v1.0.0\n2rand_core v0.9.0\n\
                     3getrandom v0.3.0\n1futures-util v0.3.0 (*)\n";
-        let found: Vec<_> = check_tree(tree)
-            .into_iter()
-            .map(|finding| finding.what)
-            .collect();
+        let found: Vec<_> = check_tree(tree).into_iter().map(|finding| finding.what).collect();
         assert_eq!(found.len(), 3, "{found:?}");
-        assert!(
-            found[1].contains("homing-core → a → rand_core → getrandom"),
-            "{found:?}"
-        );
+        assert!(found[1].contains("homing-core → a → rand_core → getrandom"), "{found:?}");
     }
 
     #[test]

@@ -20,10 +20,7 @@ pub struct Id {
 impl Id {
     fn parse(text: &str) -> Option<Self> {
         let mut chars = text.chars();
-        let letter = chars
-            .next()
-            .filter(char::is_ascii_alphabetic)?
-            .to_ascii_uppercase();
+        let letter = chars.next().filter(char::is_ascii_alphabetic)?.to_ascii_uppercase();
         let digits = chars.as_str();
         let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
         let number = digits.parse().ok().filter(|_| plain)?;
@@ -76,21 +73,14 @@ pub struct Scenario {
 pub fn parse(list: &str) -> Result<Vec<Scenario>, Vec<Finding>> {
     let mut scenarios: Vec<Scenario> = Vec::new();
     let mut findings = Vec::new();
-    let lines = list
-        .lines()
-        .enumerate()
-        .map(|(index, text)| (index + 1, text.trim()));
+    let lines = list.lines().enumerate().map(|(index, text)| (index + 1, text.trim()));
     for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
         match parse_line(text, scenarios.last().map(|scenario| scenario.id)) {
             Ok((id, place)) => scenarios.push(Scenario { id, place, line }),
             Err(what) => findings.push(Finding::new(LIST, line, what)),
         }
     }
-    if findings.is_empty() {
-        Ok(scenarios)
-    } else {
-        Err(findings)
-    }
+    if findings.is_empty() { Ok(scenarios) } else { Err(findings) }
 }
 
 fn parse_line(text: &str, previous: Option<Id>) -> Result<(Id, Where), &'static str> {
@@ -101,9 +91,8 @@ fn parse_line(text: &str, previous: Option<Id>) -> Result<(Id, Where), &'static 
     let id = Id::parse(id).ok_or("an id is a letter and a number, as `L1`")?;
     let place =
         Where::parse(place).ok_or("where is `core`, `runtime` or `later: <what it needs>`")?;
-    let next = previous
-        .filter(|previous| previous.letter == id.letter)
-        .map_or(1, |id| id.number + 1);
+    let next =
+        previous.filter(|previous| previous.letter == id.letter).map_or(1, |id| id.number + 1);
     if id.number != next {
         return Err("the numbers of a letter begin at 1 and go up by one");
     }
@@ -128,17 +117,10 @@ pub struct Shown {
 pub fn shown(files: &[RustFile]) -> Vec<Shown> {
     let mut found = Vec::new();
     for file in files {
-        for function in functions(&file.source)
-            .into_iter()
-            .filter(|function| function.is_test)
-        {
+        for function in functions(&file.source).into_iter().filter(|function| function.is_test) {
             let line = file.source.line_of(function.range.start);
             let ids = ids_of(&function.name);
-            found.extend(ids.map(|id| Shown {
-                id,
-                file: file.path().to_owned(),
-                line,
-            }));
+            found.extend(ids.map(|id| Shown { id, file: file.path().to_owned(), line }));
         }
     }
     found
@@ -156,34 +138,19 @@ pub fn check(scenarios: &[Scenario], shown: &[Shown]) -> Vec<Finding> {
     let known: BTreeSet<Id> = scenarios.iter().map(|scenario| scenario.id).collect();
     let tested: BTreeSet<Id> = shown.iter().map(|test| test.id).collect();
     let mut missing: BTreeMap<char, Vec<&Scenario>> = BTreeMap::new();
-    for scenario in scenarios
-        .iter()
-        .filter(|scenario| is_missing(scenario, &tested))
-    {
-        missing
-            .entry(scenario.id.letter)
-            .or_default()
-            .push(scenario);
+    for scenario in scenarios.iter().filter(|scenario| is_missing(scenario, &tested)) {
+        missing.entry(scenario.id.letter).or_default().push(scenario);
     }
     let missing = missing.into_values().map(|of_letter| {
-        let ids: Vec<_> = of_letter
-            .iter()
-            .map(|scenario| scenario.id.to_string())
-            .collect();
+        let ids: Vec<_> = of_letter.iter().map(|scenario| scenario.id.to_string()).collect();
         let name = ids[0].to_lowercase();
         let what = format!("no test for {}: write test fns `{name}_…`", ids.join(", "));
         Finding::new(LIST, of_letter[0].line, what)
     });
-    let unknown = shown
-        .iter()
-        .filter(|test| !known.contains(&test.id))
-        .map(|test| {
-            let what = format!(
-                "the test names {}, which is not in {LIST}: rename it",
-                test.id
-            );
-            Finding::new(&test.file, test.line, what)
-        });
+    let unknown = shown.iter().filter(|test| !known.contains(&test.id)).map(|test| {
+        let what = format!("the test names {}, which is not in {LIST}: rename it", test.id);
+        Finding::new(&test.file, test.line, what)
+    });
     missing.chain(unknown).collect()
 }
 
@@ -197,18 +164,10 @@ pub fn table(scenarios: &[Scenario], shown: &[Shown]) -> String {
     let tested: BTreeSet<Id> = shown.iter().map(|test| test.id).collect();
     let mut letters: BTreeMap<usize, Vec<&Scenario>> = BTreeMap::new();
     for scenario in scenarios {
-        let first = scenarios
-            .iter()
-            .position(|other| other.id.letter == scenario.id.letter);
-        letters
-            .entry(first.unwrap_or_default())
-            .or_default()
-            .push(scenario);
+        let first = scenarios.iter().position(|other| other.id.letter == scenario.id.letter);
+        letters.entry(first.unwrap_or_default()).or_default().push(scenario);
     }
-    letters
-        .values()
-        .map(|of_letter| row(of_letter, &tested))
-        .collect()
+    letters.values().map(|of_letter| row(of_letter, &tested)).collect()
 }
 
 fn row(of_letter: &[&Scenario], tested: &BTreeSet<Id>) -> String {
@@ -216,25 +175,15 @@ fn row(of_letter: &[&Scenario], tested: &BTreeSet<Id>) -> String {
     let scenarios = of_letter.iter().copied();
     let (done, open): (Vec<&Scenario>, Vec<&Scenario>) =
         scenarios.partition(|scenario| tested.contains(&scenario.id));
-    let (missing, later): (Vec<&Scenario>, Vec<&Scenario>) = open
-        .into_iter()
-        .partition(|scenario| is_missing(scenario, tested));
+    let (missing, later): (Vec<&Scenario>, Vec<&Scenario>) =
+        open.into_iter().partition(|scenario| is_missing(scenario, tested));
     let name = |label: &str, list: Vec<&Scenario>| {
-        let ids: Vec<_> = list
-            .iter()
-            .map(|scenario| scenario.id.to_string())
-            .collect();
+        let ids: Vec<_> = list.iter().map(|scenario| scenario.id.to_string()).collect();
         (!ids.is_empty()).then(|| format!("{label}: {}", ids.join(", ")))
     };
-    let notes: Vec<_> = [name("missing", missing), name("later", later)]
-        .into_iter()
-        .flatten()
-        .collect();
-    let notes = if notes.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", notes.join("; "))
-    };
+    let notes: Vec<_> =
+        [name("missing", missing), name("later", later)].into_iter().flatten().collect();
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
     format!("{letter} {} of {}{notes}\n", done.len(), of_letter.len())
 }
 
@@ -245,18 +194,13 @@ mod tests {
     const SMALL: &str = "# remark\nL1 | core | one\nL2 | runtime | two\nL3 | later: a host | three\n\nA1 | core | one\n";
 
     fn tests_named(names: &[&str]) -> Vec<Shown> {
-        let text: String = names
-            .iter()
-            .map(|name| format!("#[test]\nfn {name}() {{}}\n"))
-            .collect();
+        let text: String =
+            names.iter().map(|name| format!("#[test]\nfn {name}() {{}}\n")).collect();
         shown(&[RustFile::new("crates/x/tests/a.rs", text)])
     }
 
     fn found(names: &[&str]) -> Vec<String> {
-        check(&parse(SMALL).unwrap(), &tests_named(names))
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        check(&parse(SMALL).unwrap(), &tests_named(names)).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -272,27 +216,15 @@ mod tests {
     fn a_test_of_an_unknown_scenario_is_found() {
         let found = found(&["l1_a", "l2_b", "a1_c", "l4_d"]);
         assert_eq!(found.len(), 1);
-        assert!(
-            found[0].starts_with("crates/x/tests/a.rs:8: the test names L4"),
-            "{found:?}"
-        );
+        assert!(found[0].starts_with("crates/x/tests/a.rs:8: the test names L4"), "{found:?}");
     }
 
     #[test]
     fn only_tests_show_a_scenario_and_only_by_the_start_of_their_name() {
-        let files = [RustFile::new(
-            "a.rs",
-            "fn l1_a() {}\n#[tokio::test]\nasync fn t19_b() {}",
-        )];
-        let ids: Vec<_> = shown(&files)
-            .iter()
-            .map(|test| test.id.to_string())
-            .collect();
+        let files = [RustFile::new("a.rs", "fn l1_a() {}\n#[tokio::test]\nasync fn t19_b() {}")];
+        let ids: Vec<_> = shown(&files).iter().map(|test| test.id.to_string()).collect();
         assert_eq!(ids, ["T19"]);
-        assert_eq!(
-            tests_named(&["the_l1_case", "level1_x", "l01_x", "l1", "l_1"]),
-            []
-        );
+        assert_eq!(tests_named(&["the_l1_case", "level1_x", "l01_x", "l1", "l_1"]), []);
     }
 
     #[test]

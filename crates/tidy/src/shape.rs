@@ -31,9 +31,7 @@ pub fn check(file: &RustFile) -> Vec<Finding> {
 
 /// A path with an empty name in it: `utils.rs`, `task_manager.rs`, `tests/common/mod.rs`.
 pub fn empty_name(path: &str) -> Option<Finding> {
-    let word = words_of(path)
-        .into_iter()
-        .find(|word| EMPTY_NAMES.contains(&word.as_str()))?;
+    let word = words_of(path).into_iter().find(|word| EMPTY_NAMES.contains(&word.as_str()))?;
     let what = format!("the name `{word}` says nothing: name the file for what it owns or does");
     Some(Finding::new(path, 1, what))
 }
@@ -66,10 +64,7 @@ fn long_functions(file: &RustFile) -> Vec<Finding> {
 
 fn no_opening(file: &RustFile) -> Option<Finding> {
     let first = file.source.text.lines().next().unwrap_or_default();
-    if first
-        .strip_prefix("//!")
-        .is_some_and(|rest| !rest.trim().is_empty())
-    {
+    if first.strip_prefix("//!").is_some_and(|rest| !rest.trim().is_empty()) {
         return None;
     }
     let what = "no opening `//!` line: say what the file owns and what it never does";
@@ -97,10 +92,7 @@ mod tests {
     use super::*;
 
     fn found(path: &str, text: &str) -> Vec<String> {
-        check(&RustFile::new(path, text))
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        check(&RustFile::new(path, text)).iter().map(ToString::to_string).collect()
     }
 
     fn function_of(lines: usize) -> String {
@@ -113,15 +105,8 @@ mod tests {
         assert_eq!(found("crates/x/src/a.rs", &body(500)), [""; 0]);
         let long = found("crates/x/src/a.rs", &body(501));
         assert_eq!(long.len(), 1);
-        assert!(
-            long[0].starts_with("crates/x/src/a.rs:501: 501 lines"),
-            "{long:?}"
-        );
-        let tail = format!(
-            "{}#[cfg(test)]\nmod tests {{\n{}}}\n",
-            body(500),
-            "// x\n".repeat(300)
-        );
+        assert!(long[0].starts_with("crates/x/src/a.rs:501: 501 lines"), "{long:?}");
+        let tail = format!("{}#[cfg(test)]\nmod tests {{\n{}}}\n", body(500), "// x\n".repeat(300));
         assert_eq!(found("crates/x/src/a.rs", &tail), [""; 0]);
         assert_eq!(found("crates/x/tests/a.rs", &body(900)), [""; 0]);
     }
@@ -131,32 +116,17 @@ mod tests {
         let file = |function: String| format!("//! Opens.\n\n{function}");
         assert_eq!(found("crates/x/src/a.rs", &file(function_of(70))), [""; 0]);
         let long = found("crates/x/src/a.rs", &file(function_of(71)));
+        assert_eq!(long, ["crates/x/src/a.rs:3: fn long has 71 lines, at most 70: split it"]);
         assert_eq!(
-            long,
-            ["crates/x/src/a.rs:3: fn long has 71 lines, at most 70: split it"]
-        );
-        assert_eq!(
-            found(
-                "crates/x/src/a.rs",
-                &file(format!("#[test]\n{}", function_of(71)))
-            ),
+            found("crates/x/src/a.rs", &file(format!("#[test]\n{}", function_of(71)))),
             [""; 0]
         );
-        assert_eq!(
-            found("crates/x/tests/a.rs", &file(function_of(71))),
-            [""; 0]
-        );
+        assert_eq!(found("crates/x/tests/a.rs", &file(function_of(71))), [""; 0]);
     }
 
     #[test]
     fn a_file_without_an_opening_line_is_found() {
-        for text in [
-            "",
-            "// A.\n",
-            "\n//! A.\n",
-            "//!\n",
-            "#![forbid(unsafe_code)]\n//! A.\n",
-        ] {
+        for text in ["", "// A.\n", "\n//! A.\n", "//!\n", "#![forbid(unsafe_code)]\n//! A.\n"] {
             let found = found("crates/x/src/a.rs", text);
             assert_eq!(found.len(), 1, "{text:?}");
             assert!(found[0].contains("no opening `//!` line"), "{found:?}");
@@ -176,11 +146,7 @@ mod tests {
         ] {
             assert!(empty_name(path).is_some(), "{path}");
         }
-        for path in [
-            "crates/core/src/rules.rs",
-            "docs/management.md",
-            "crates/x/src/commonly.rs",
-        ] {
+        for path in ["crates/core/src/rules.rs", "docs/management.md", "crates/x/src/commonly.rs"] {
             assert_eq!(empty_name(path), None, "{path}");
         }
     }

@@ -33,16 +33,8 @@ impl Source {
         let code = view(&text, &kinds, Kind::Code);
         let comments = view(&text, &kinds, Kind::Comment);
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let line_starts = std::iter::once(0)
-            .chain(breaks.map(|(at, _)| at + 1))
-            .collect();
-        Self {
-            path: path.into(),
-            text,
-            code,
-            comments,
-            line_starts,
-        }
+        let line_starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
+        Self { path: path.into(), text, code, comments, line_starts }
     }
 
     /// The line of a byte offset, from 1.
@@ -54,11 +46,7 @@ impl Source {
     pub fn line_range(&self, offset: usize) -> Range<usize> {
         let line = self.line_of(offset);
         let start = self.line_starts[line - 1];
-        let end = self
-            .line_starts
-            .get(line)
-            .copied()
-            .unwrap_or(self.text.len());
+        let end = self.line_starts.get(line).copied().unwrap_or(self.text.len());
         start..end
     }
 
@@ -78,14 +66,12 @@ pub fn find_words<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = us
     let bytes = text.as_bytes();
     let opens_word = needle.bytes().next().is_some_and(is_word);
     let ends_word = needle.bytes().last().is_some_and(is_word);
-    text.match_indices(needle)
-        .map(|(at, _)| at)
-        .filter(move |at| {
-            let before = at.checked_sub(1).is_some_and(|left| is_word(bytes[left]));
-            let after = bytes.get(at + needle.len()).copied().is_some_and(is_word);
-            let is_inside = (opens_word && before) || (ends_word && after);
-            !is_inside
-        })
+    text.match_indices(needle).map(|(at, _)| at).filter(move |at| {
+        let before = at.checked_sub(1).is_some_and(|left| is_word(bytes[left]));
+        let after = bytes.get(at + needle.len()).copied().is_some_and(is_word);
+        let is_inside = (opens_word && before) || (ends_word && after);
+        !is_inside
+    })
 }
 
 /// Whether a byte can be part of an identifier. Bytes over 127 count: identifiers may hold letters.
@@ -132,11 +118,7 @@ struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     fn new(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            at: 0,
-            kinds: vec![Kind::Code; bytes.len()],
-        }
+        Self { bytes, at: 0, kinds: vec![Kind::Code; bytes.len()] }
     }
 
     fn run(mut self) -> Vec<Kind> {
@@ -165,10 +147,7 @@ impl<'a> Lexer<'a> {
 
     fn line_comment(&mut self) {
         let rest = &self.bytes[self.at..];
-        let length = rest
-            .iter()
-            .position(|byte| *byte == b'\n')
-            .unwrap_or(rest.len());
+        let length = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
         self.mark(self.at, self.at + length, Kind::Comment);
     }
 
@@ -219,9 +198,7 @@ impl<'a> Lexer<'a> {
         let end = match self.peek(1) {
             Some(b'\\') => {
                 let rest = self.bytes.get(inside + 2..).unwrap_or_default();
-                rest.iter()
-                    .position(|byte| *byte == b'\'')
-                    .map(|length| inside + 2 + length)
+                rest.iter().position(|byte| *byte == b'\'').map(|length| inside + 2 + length)
             }
             Some(first) => {
                 let width = match first {
@@ -301,9 +278,7 @@ mod tests {
 
     #[test]
     fn an_unfinished_literal_does_not_run_past_the_end() {
-        for text in [
-            "\"abc", "r#\"abc", "'", "'\\", "/* abc", "\"abc\\", "r", "b'",
-        ] {
+        for text in ["\"abc", "r#\"abc", "'", "'\\", "/* abc", "\"abc\\", "r", "b'"] {
             assert_eq!(code(text).len(), text.len(), "{text}");
         }
     }
@@ -311,10 +286,7 @@ mod tests {
     #[test]
     fn lines_count_from_one() {
         let source = Source::new("a.rs", "ab\ncd\n");
-        assert_eq!(
-            (source.line_of(0), source.line_of(2), source.line_of(3)),
-            (1, 1, 2)
-        );
+        assert_eq!((source.line_of(0), source.line_of(2), source.line_of(3)), (1, 1, 2));
         assert_eq!(source.line_range(4), 3..6);
         assert_eq!(source.lines(), 2);
     }

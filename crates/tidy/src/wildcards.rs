@@ -11,8 +11,7 @@ pub const TABLE: &str = "crates/core/src/rules";
 
 /// Whether a path belongs to the transition table.
 pub fn is_table(path: &str) -> bool {
-    path.strip_prefix(TABLE)
-        .is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+    path.strip_prefix(TABLE).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
 }
 
 /// Catch-alls of a file, tests apart.
@@ -46,8 +45,7 @@ fn is_placeholder(code: &str, at: usize) -> bool {
 }
 
 fn ends_with_word(text: &str, word: &str) -> bool {
-    text.strip_suffix(word)
-        .is_some_and(|rest| !rest.bytes().last().is_some_and(is_word))
+    text.strip_suffix(word).is_some_and(|rest| !rest.bytes().last().is_some_and(is_word))
 }
 
 /// The pattern of the arm whose `=>` is at `arrow`, without its guard, and where it begins.
@@ -80,24 +78,15 @@ fn pattern_before(code: &str, arrow: usize) -> Option<(usize, &str)> {
 /// After a `}` comes a new arm, unless the brace closed a struct pattern.
 fn ends_an_arm(after: &str) -> bool {
     let after = after.trim_start();
-    let next_is_guard = after
-        .strip_prefix("if")
-        .is_some_and(|rest| rest.starts_with(' '));
+    let next_is_guard = after.strip_prefix("if").is_some_and(|rest| rest.starts_with(' '));
     let first = after.bytes().next();
     !next_is_guard && first.is_some_and(|byte| is_word(byte) || matches!(byte, b'(' | b'&' | b'['))
 }
 
 /// A bare lower-case name, alone, as an alternative, or as a part of a tuple.
 fn takes_everything(pattern: &str) -> bool {
-    let pattern = pattern
-        .trim()
-        .trim_start_matches('&')
-        .trim_start_matches("mut ")
-        .trim();
-    if let Some(inner) = pattern
-        .strip_prefix('(')
-        .and_then(|rest| rest.strip_suffix(')'))
-    {
+    let pattern = pattern.trim().trim_start_matches('&').trim_start_matches("mut ").trim();
+    if let Some(inner) = pattern.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
         return split(inner, b',').into_iter().any(takes_everything);
     }
     let alternatives = split(pattern, b'|');
@@ -152,15 +141,9 @@ mod tests {
     #[test]
     fn an_underscore_is_found_alone_in_tuples_and_in_variants() {
         assert_eq!(lines("match a {\n A => 1,\n _ => 2,\n}"), [3]);
-        assert_eq!(
-            lines("match (a, b) {\n (A, B) => 1,\n (A, _) => 2,\n}"),
-            [3]
-        );
+        assert_eq!(lines("match (a, b) {\n (A, B) => 1,\n (A, _) => 2,\n}"), [3]);
         assert_eq!(lines("match a {\n Some(_) => 1,\n None => 2,\n}"), [2]);
-        assert_eq!(
-            lines("match a {\n A => { 1 }\n _ if x => 2,\n B | _ => 3,\n}"),
-            [3, 4]
-        );
+        assert_eq!(lines("match a {\n A => { 1 }\n _ if x => 2,\n B | _ => 3,\n}"), [3, 4]);
         assert_eq!(lines("if let (A, _) = a {}"), [1]);
         assert_eq!(lines("matches!(a, (A, _))"), [1]);
     }
@@ -173,10 +156,7 @@ mod tests {
             lines("match (a, b) {\n (A, B) => 1,\n (A, rest) => 2,\n (B, ..) => 3,\n}"),
             [3, 4]
         );
-        assert_eq!(
-            lines("match a {\n A { b } if c => 1,\n any if c => 2,\n}"),
-            [3]
-        );
+        assert_eq!(lines("match a {\n A { b } if c => 1,\n any if c => 2,\n}"), [3]);
     }
 
     #[test]
@@ -184,10 +164,7 @@ mod tests {
         let text = "match (a, b) {\n (A, B | C) => { f(|_| 1) }\n (B, true) => 1_000,\n \
                     D::E { x, y } => 1,\n Some(x) => x,\n}\nlet v: Vec<_> = w; let _ = f();";
         assert_eq!(lines(text), [0; 0]);
-        assert_eq!(
-            lines("#[cfg(test)]\nmod tests { fn a() { match a { _ => 1 } } }"),
-            [0; 0]
-        );
+        assert_eq!(lines("#[cfg(test)]\nmod tests { fn a() { match a { _ => 1 } } }"), [0; 0]);
         assert_eq!(lines("// _ => 1\nlet a = \"_ => 1\";"), [0; 0]);
     }
 }

@@ -19,9 +19,8 @@ pub fn check(file: &RustFile) -> Vec<Finding> {
 
 fn unfinished(file: &RustFile) -> Vec<Finding> {
     let source = &file.source;
-    let macros = UNFINISHED
-        .iter()
-        .flat_map(|word| source.find_in_code(word).map(move |at| (at, *word)));
+    let macros =
+        UNFINISHED.iter().flat_map(|word| source.find_in_code(word).map(move |at| (at, *word)));
     let marks = find_words(&source.comments, "FIXME").map(|at| (at, "FIXME"));
     macros
         .chain(marks)
@@ -32,9 +31,7 @@ fn unfinished(file: &RustFile) -> Vec<Finding> {
 fn bad_attributes(file: &RustFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, text) in attributes(&file.source) {
-        let head = text
-            .split(|c: char| !c.is_alphanumeric() && c != '_')
-            .next();
+        let head = text.split(|c: char| !c.is_alphanumeric() && c != '_').next();
         if head == Some("ignore") || text.contains(", ignore") {
             let what = "`#[ignore]` hides a test: make it run, or leave it out";
             findings.push(at_offset(file, at, what));
@@ -53,10 +50,7 @@ fn bad_attributes(file: &RustFile) -> Vec<Finding> {
 
 fn unwraps(file: &RustFile) -> Vec<Finding> {
     let what = "`.unwrap()` outside a test: return the error, or make the case impossible";
-    let found = file
-        .source
-        .find_in_code(".unwrap()")
-        .filter(|at| !file.serves_tests(*at));
+    let found = file.source.find_in_code(".unwrap()").filter(|at| !file.serves_tests(*at));
     found.map(|at| at_offset(file, at, what)).collect()
 }
 
@@ -79,17 +73,14 @@ fn is_real_sleep(before: &str) -> bool {
     if before.ends_with("::") {
         return before.ends_with("thread::") || before.ends_with("time::");
     }
-    let declared = before
-        .strip_suffix("fn")
-        .is_some_and(|rest| !rest.ends_with(char::is_alphanumeric));
+    let declared =
+        before.strip_suffix("fn").is_some_and(|rest| !rest.ends_with(char::is_alphanumeric));
     !declared && !before.ends_with('.')
 }
 
 fn has_reason(file: &RustFile, at: usize) -> bool {
     let comment = file.source.comments[file.source.line_range(at)].trim();
-    comment
-        .strip_prefix("// sleep:")
-        .is_some_and(|reason| !reason.trim().is_empty())
+    comment.strip_prefix("// sleep:").is_some_and(|reason| !reason.trim().is_empty())
 }
 
 fn at_offset(file: &RustFile, at: usize, what: impl Into<String>) -> Finding {
@@ -101,10 +92,7 @@ mod tests {
     use super::*;
 
     fn lines(path: &str, text: &str) -> Vec<usize> {
-        check(&RustFile::new(path, text))
-            .iter()
-            .map(|finding| finding.line)
-            .collect()
+        check(&RustFile::new(path, text)).iter().map(|finding| finding.line).collect()
     }
 
     fn own(text: &str) -> Vec<usize> {
@@ -125,10 +113,7 @@ mod tests {
         assert_eq!(own("#![allow(\n    dead_code\n)]"), [1]);
         assert_eq!(own("#[cfg_attr(test, allow(dead_code))]\nfn a() {}"), [1]);
         assert_eq!(own("#[expect(dead_code)]\nfn a() {}"), [1]);
-        assert_eq!(
-            own("#[expect(dead_code, reason = \"b\")]\nfn a() {}"),
-            [0; 0]
-        );
+        assert_eq!(own("#[expect(dead_code, reason = \"b\")]\nfn a() {}"), [0; 0]);
         assert_eq!(own("// #[allow(x)]\nfn allow(x: u8) { allow(x) }"), [0; 0]);
     }
 
@@ -145,10 +130,7 @@ mod tests {
         assert_eq!(own(text), [3]);
         assert_eq!(lines("crates/x/tests/a.rs", text), [0; 0]);
         assert_eq!(lines("crates/testkit/src/a.rs", text), [0; 0]);
-        assert_eq!(
-            own("#[cfg(test)]\nmod tests { fn a() { b().unwrap() } }"),
-            [0; 0]
-        );
+        assert_eq!(own("#[cfg(test)]\nmod tests { fn a() { b().unwrap() } }"), [0; 0]);
         assert_eq!(own("/// a().unwrap()\nfn a() {}"), [0; 0]);
     }
 
@@ -170,10 +152,7 @@ mod tests {
             let empty = format!("#[test]\nfn a() {{\n    {call}; // sleep:\n}}");
             assert_eq!(own(&empty), [3], "{call}");
         }
-        assert_eq!(
-            own("#[test]\nfn a() { clock.sleep(d); world::sleep(d); }"),
-            [0; 0]
-        );
+        assert_eq!(own("#[test]\nfn a() { clock.sleep(d); world::sleep(d); }"), [0; 0]);
         assert_eq!(lines("crates/x/tests/a.rs", "fn sleep(d: u8) {}"), [0; 0]);
     }
 }

@@ -56,12 +56,7 @@ fn declared_tests(file: &RustFile) -> Vec<String> {
     let modules = test_modules(&file.source);
     modules
         .iter()
-        .flat_map(|module| {
-            [
-                format!("{folder}/{module}.rs"),
-                format!("{folder}/{module}/mod.rs"),
-            ]
-        })
+        .flat_map(|module| [format!("{folder}/{module}.rs"), format!("{folder}/{module}/mod.rs")])
         .collect()
 }
 
@@ -71,11 +66,7 @@ fn walk(root: &Path, folder: &str, found: &mut Vec<String>) -> io::Result<()> {
         let Ok(name) = entry.file_name().into_string() else {
             continue;
         };
-        let path = if folder.is_empty() {
-            name.clone()
-        } else {
-            format!("{folder}/{name}")
-        };
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
         if !entry.file_type()?.is_dir() {
             found.push(path);
         } else if !NOT_OURS.contains(&name.as_str()) && (!name.starts_with('.') || name == ".ci") {
@@ -92,25 +83,16 @@ mod tests {
     #[test]
     fn the_root_holds_this_crate() {
         let files = files(&root()).unwrap();
+        assert!(files.iter().any(|path| path == "crates/tidy/src/workspace.rs"));
         assert!(
-            files
-                .iter()
-                .any(|path| path == "crates/tidy/src/workspace.rs")
-        );
-        assert!(
-            files
-                .iter()
-                .all(|path| !path.starts_with("target/") && !path.starts_with(".git/"))
+            files.iter().all(|path| !path.starts_with("target/") && !path.starts_with(".git/"))
         );
     }
 
     #[test]
     fn a_test_module_in_a_file_of_its_own_is_found() {
         let lib = RustFile::new("crates/x/src/lib.rs", "#[cfg(test)]\nmod walk;\n");
-        assert_eq!(
-            declared_tests(&lib),
-            ["crates/x/src/walk.rs", "crates/x/src/walk/mod.rs"]
-        );
+        assert_eq!(declared_tests(&lib), ["crates/x/src/walk.rs", "crates/x/src/walk/mod.rs"]);
         let inner = RustFile::new("crates/x/src/a.rs", "#[cfg(test)]\nmod walk;\n");
         assert_eq!(declared_tests(&inner)[0], "crates/x/src/a/walk.rs");
     }

@@ -19,11 +19,7 @@ fn crates_depend_only_along_the_arrows() {
         }
     }
     for package in &packages {
-        let directory = package
-            .manifest_path
-            .parent()
-            .and_then(|path| path.file_name())
-            .unwrap();
+        let directory = package.manifest_path.parent().and_then(|path| path.file_name()).unwrap();
         let directory = directory.to_string_lossy();
         let what = arrows::unknown(&directory);
         findings.extend(
@@ -38,11 +34,7 @@ fn crates_depend_only_along_the_arrows() {
 fn the_core_is_pure() {
     let files = rust_files().unwrap();
     let core = |file: &&RustFile| file.path().starts_with("crates/core/src/");
-    let mut findings: Vec<_> = files
-        .iter()
-        .filter(core)
-        .flat_map(purity::check_names)
-        .collect();
+    let mut findings: Vec<_> = files.iter().filter(core).flat_map(purity::check_names).collect();
     findings.extend(purity::check_forbids_unsafe(
         files.iter().find(|file| purity::is_lib(file.path())),
     ));
@@ -54,49 +46,25 @@ fn the_core_is_pure() {
 
 #[test]
 fn files_and_functions_are_short_and_files_say_what_they_own() {
-    tidy(
-        rust_files()
-            .unwrap()
-            .iter()
-            .flat_map(shape::check)
-            .collect(),
-    );
+    tidy(rust_files().unwrap().iter().flat_map(shape::check).collect());
 }
 
 #[test]
 fn names_of_files_say_what_is_inside() {
     let files = workspace::files(&workspace::root()).unwrap();
-    tidy(
-        files
-            .iter()
-            .filter_map(|path| shape::empty_name(path))
-            .collect(),
-    );
+    tidy(files.iter().filter_map(|path| shape::empty_name(path)).collect());
 }
 
 #[test]
 fn nothing_is_unfinished_silenced_skipped_unwrapped_or_slept_over() {
-    tidy(
-        rust_files()
-            .unwrap()
-            .iter()
-            .flat_map(words::check)
-            .collect(),
-    );
+    tidy(rust_files().unwrap().iter().flat_map(words::check).collect());
 }
 
 #[test]
 fn the_transition_table_has_no_catch_all() {
     let files = rust_files().unwrap();
-    let table: Vec<_> = files
-        .iter()
-        .filter(|file| wildcards::is_table(file.path()))
-        .collect();
-    assert!(
-        !table.is_empty(),
-        "{}.rs: not there, so nothing was checked",
-        wildcards::TABLE
-    );
+    let table: Vec<_> = files.iter().filter(|file| wildcards::is_table(file.path())).collect();
+    assert!(!table.is_empty(), "{}.rs: not there, so nothing was checked", wildcards::TABLE);
     tidy(table.into_iter().flat_map(wildcards::check).collect());
 }
 
@@ -104,9 +72,7 @@ fn the_transition_table_has_no_catch_all() {
 fn every_file_that_the_architecture_names_exists() {
     let root = workspace::root();
     let text = workspace::read(&root, "ARCHITECTURE.md").unwrap();
-    tidy(prose::missing_paths("ARCHITECTURE.md", &text, |path| {
-        root.join(path).exists()
-    }));
+    tidy(prose::missing_paths("ARCHITECTURE.md", &text, |path| root.join(path).exists()));
 }
 
 #[test]
@@ -119,9 +85,7 @@ fn every_link_in_the_documents_leads_somewhere() {
     let mut findings = Vec::new();
     for path in documents {
         let text = workspace::read(&root, path).unwrap();
-        findings.extend(prose::broken_links(path, &text, |target| {
-            root.join(target).exists()
-        }));
+        findings.extend(prose::broken_links(path, &text, |target| root.join(target).exists()));
     }
     tidy(findings);
 }
@@ -132,10 +96,7 @@ fn the_list_of_scenarios_is_whole() {
     let scenarios =
         scenarios::parse(&list).unwrap_or_else(|findings| panic!("\n{}", report(findings)));
     let table = scenarios::table(&scenarios, &[]);
-    let counts: Vec<_> = table
-        .lines()
-        .filter_map(|line| line.split(" (").next())
-        .collect();
+    let counts: Vec<_> = table.lines().filter_map(|line| line.split(" (").next()).collect();
     let expected = [
         "L 0 of 17",
         "T 0 of 25",
@@ -163,11 +124,7 @@ fn every_scenario_that_can_be_shown_has_a_test() {
 fn rust_files() -> io::Result<Vec<RustFile>> {
     let root = workspace::root();
     let found = workspace::rust_files(&root, &workspace::files(&root)?)?;
-    assert!(
-        found
-            .iter()
-            .any(|file| file.path() == "crates/core/src/lib.rs")
-    );
+    assert!(found.iter().any(|file| file.path() == "crates/core/src/lib.rs"));
     Ok(found)
 }
 

@@ -23,7 +23,8 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
         Some(above) if job.priority > 0 => ParentRef::Task(above),
         Some(_) | None => job.parent.clone(),
     };
-    let turn = job.parent_turn && matches!(parent, ParentRef::Session { .. } | ParentRef::Conversation(_));
+    let turn =
+        job.parent_turn && matches!(parent, ParentRef::Session { .. } | ParentRef::Conversation(_));
     Spec {
         brief: Brief {
             host: if job.prompts { "agent".into() } else { "process".into() },
@@ -35,7 +36,11 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
             key: job.key.map(|key| Digest::of(&key.to_be_bytes())),
             request: Digest::of(&job.id.bits().to_be_bytes()),
             priority: job.priority,
-            budget: if job.budget { Budget { calls: Some(3), tokens: Some(500), ..Budget::default() } } else { Budget::default() },
+            budget: if job.budget {
+                Budget { calls: Some(3), tokens: Some(500), ..Budget::default() }
+            } else {
+                Budget::default()
+            },
             over: Overrides {
                 timeout_ms: job.timeout.then_some(90_000),
                 retry_interrupted: Some(job.retry_interrupted),
@@ -48,7 +53,12 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
         order: Order { prompt: "do it".into(), ..Order::default() },
         parent,
         launched_by,
-        after: job.after.filter(|_| launched_by.is_none()).map(|n| jobs[n].id).into_iter().collect(),
+        after: job
+            .after
+            .filter(|_| launched_by.is_none())
+            .map(|n| jobs[n].id)
+            .into_iter()
+            .collect(),
     }
 }
 
@@ -90,7 +100,10 @@ impl History<'_> {
 
     /// The same launch again, unless it was accepted after all.
     pub(super) fn repeat(&mut self, n: usize) {
-        let asked = self.requests.values().any(|waits| matches!(waits, Waits::Launch(other) if *other == n));
+        let asked = self
+            .requests
+            .values()
+            .any(|waits| matches!(waits, Waits::Launch(other) if *other == n));
         if !asked && !self.store.tasks.contains_key(&self.plan.jobs[n].id) {
             self.launch(n, None);
         }
@@ -111,7 +124,8 @@ impl History<'_> {
             }
             Op::LaunchAgain(job)
                 if self.store.tasks.contains_key(&self.plan.jobs[job].id)
-                    && self.plan.jobs[job].key.is_some() => {
+                    && self.plan.jobs[job].key.is_some() =>
+            {
                 self.launch_again(job);
             }
             Op::Adopt(job) if !self.launched.contains(&job) => self.adopt(job),
@@ -165,14 +179,12 @@ impl History<'_> {
                 Input::Resume { request, task, prompt: Payload::from("more"), parent, by }
             }
             Op::Retry(_) => Input::Retry { request: self.request(Waits::Other), task, by },
-            Op::Send(_) => Input::Send { request: self.request(Waits::Other), task, text: Payload::from("word") },
-            Op::AnswerAsk(_) => {
-                let Some(ask) = self.store.tasks.get(&task).and_then(|task| task.open_asks().next()).map(|ask| ask.id) else {
-                    return;
-                };
-                let by = if self.rng.chance(20) { Caller::Task(task) } else { by };
-                Input::Answer { request: self.request(Waits::Other), ask, answer: Answer::Allow, by }
-            }
+            Op::Send(_) => Input::Send {
+                request: self.request(Waits::Other),
+                task,
+                text: Payload::from("word"),
+            },
+            Op::AnswerAsk(_) => return self.answer_ask(task),
             Op::Read(_) => Input::Read { request: self.request(Waits::Read), task },
             Op::Wait(_) => {
                 let ms = self.rng.below(100_000);
@@ -214,6 +226,19 @@ impl History<'_> {
         self.input(input);
     }
 
+    fn answer_ask(&mut self, task: TaskId) {
+        let Some(ask) =
+            self.store.tasks.get(&task).and_then(|task| task.open_asks().next()).map(|ask| ask.id)
+        else {
+            return;
+        };
+        let own = self.rng.chance(20);
+        let by = if own { Caller::Task(task) } else { Caller::Person };
+        let request = self.request(Waits::Other);
+        let input = Input::Answer { request, ask, answer: Answer::Allow, by };
+        self.input(input);
+    }
+
     /// A hint that is not true, or a fact of an older run: neither may change what is decided.
     fn lie(&mut self, task: TaskId, n: u8) {
         let Some(known) = self.store.tasks.get(&task) else {
@@ -223,7 +248,9 @@ impl History<'_> {
         let fact = match n {
             0 => Fact::EndHint,
             1 => Fact::OddWord { word: "dozing".into() },
-            2 => Fact::ErrorHint { error: HostError::new(ErrorClass::Other, "hint", "not the end") },
+            2 => {
+                Fact::ErrorHint { error: HostError::new(ErrorClass::Other, "hint", "not the end") }
+            }
             3 => Fact::LookFailed { why: "lie".into() },
             4 => Fact::Busy,
             5 => Fact::ToolEnded { id: 99 },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use homing_core::effect::Effect;
+use homing_core::effect::{Effect, EffectKey};
 use homing_core::fact::{Call, Exit, Fact, Fence};
 use homing_core::ids::TaskId;
 use homing_core::input::Input;
@@ -24,7 +24,9 @@ impl History<'_> {
         self.checker.performs(&effect, &self.store)?;
         let key = effect.key();
         let facts: Vec<(TaskId, Fence, Fact)> = match &effect {
-            Effect::Open { task, attempt, turn, host, .. } => self.open(*task, Fence { attempt: *attempt, turn: *turn }, host),
+            Effect::Open { task, attempt, turn, host, .. } => {
+                self.open(*task, Fence { attempt: *attempt, turn: *turn }, host)
+            }
             Effect::Prompt { task, attempt, turn, session, .. } => {
                 self.host.ensure(*task, *attempt, session);
                 let fact = self.prompt(*task, Fence { attempt: *attempt, turn: *turn });
@@ -74,6 +76,12 @@ impl History<'_> {
             | Effect::Post { .. }
             | Effect::Emit { .. } => return self.bring(effect, heard),
         };
+        self.report_back(key, facts, heard);
+        Ok(())
+    }
+
+    /// What came of it, late or twice, and that it is over.
+    fn report_back(&mut self, key: EffectKey, facts: Vec<(TaskId, Fence, Fact)>, heard: bool) {
         let bad = |fact: &Fact| matches!(fact, Fact::StopRefused { .. } | Fact::StartUnsure { .. });
         let ok = !facts.iter().any(|(_, _, fact)| bad(fact));
         if heard {
@@ -90,7 +98,6 @@ impl History<'_> {
             let epoch = self.epoch;
             self.after(last, Ev::Msg(epoch, Msg::Flew(key, ok)));
         }
-        Ok(())
     }
 
     fn open(&mut self, task: TaskId, fence: Fence, host: &str) -> Vec<(TaskId, Fence, Fact)> {
@@ -123,7 +130,11 @@ impl History<'_> {
             return Fact::PromptUnsure { why: "never arrived".into() };
         }
         self.begin_turn(task, fence.attempt, fence.turn);
-        if cut { Fact::PromptUnsure { why: "the reply was cut off".into() } } else { Fact::PromptTaken }
+        if cut {
+            Fact::PromptUnsure { why: "the reply was cut off".into() }
+        } else {
+            Fact::PromptTaken
+        }
     }
 
     /// One turn is begun once, however often its prompt arrives.
@@ -131,7 +142,8 @@ impl History<'_> {
         let Some(session) = self.host.sessions.get_mut(&(task, attempt)) else {
             return;
         };
-        if session.deleted || session.exit.is_some() || session.turns.iter().any(|turn| turn.n == n) {
+        if session.deleted || session.exit.is_some() || session.turns.iter().any(|turn| turn.n == n)
+        {
             return;
         }
         let begun = self.host.begun.entry(task).or_default();
@@ -151,7 +163,8 @@ impl History<'_> {
     }
 
     fn beat_later(&mut self, task: TaskId, attempt: u32, turn: u32) {
-        let wait = 1 + if self.rng.chance(10) { self.rng.below(60_000) } else { self.rng.below(300) };
+        let wait =
+            1 + if self.rng.chance(10) { self.rng.below(60_000) } else { self.rng.below(300) };
         self.after(wait, Ev::Beat(task, attempt, turn));
     }
 
@@ -189,7 +202,8 @@ impl History<'_> {
         let Some(session) = self.host.sessions.get_mut(&(task, attempt)) else {
             return;
         };
-        let Some(turn) = session.turns.last_mut().filter(|turn| turn.ask.as_deref() == Some(key)) else {
+        let Some(turn) = session.turns.last_mut().filter(|turn| turn.ask.as_deref() == Some(key))
+        else {
             return;
         };
         turn.ask = None;
@@ -200,7 +214,8 @@ impl History<'_> {
 
     /// Tells whoever watches, late, twice or not at all.
     fn report(&mut self, task: TaskId, fence: Fence, fact: Fact) {
-        let watched = self.host.sessions.get(&(task, fence.attempt)).and_then(|session| session.watched);
+        let watched =
+            self.host.sessions.get(&(task, fence.attempt)).and_then(|session| session.watched);
         if watched != Some(self.epoch) || self.noisy(8) {
             return;
         }
@@ -225,11 +240,10 @@ impl History<'_> {
     }
 
     pub(super) fn unblock(&mut self, task: TaskId, attempt: u32, n: u32) {
-        let turn = self
-            .host
-            .sessions
-            .get_mut(&(task, attempt))
-            .and_then(|session| session.turns.iter_mut().find(|turn| turn.n == n && turn.blocked));
+        let turn =
+            self.host.sessions.get_mut(&(task, attempt)).and_then(|session| {
+                session.turns.iter_mut().find(|turn| turn.n == n && turn.blocked)
+            });
         if let Some(turn) = turn {
             turn.blocked = false;
             self.beat_later(task, attempt, n);
@@ -243,7 +257,11 @@ impl History<'_> {
             .sessions
             .iter()
             .flat_map(|((task, attempt), session)| {
-                session.turns.iter().filter(|turn| turn.blocked).map(|turn| (*task, *attempt, turn.n))
+                session
+                    .turns
+                    .iter()
+                    .filter(|turn| turn.blocked)
+                    .map(|turn| (*task, *attempt, turn.n))
             })
             .collect();
         for (task, attempt, n) in blocked {
@@ -302,17 +320,23 @@ impl History<'_> {
             }
             Beat::EarlyIdle => Fact::EndHint,
             Beat::OddWord => Fact::OddWord { word: "musing".into() },
-            Beat::ErrorHint => Fact::ErrorHint { error: error(homing_core::fact::ErrorClass::Transient, wall, &mut self.rng) },
+            Beat::ErrorHint => Fact::ErrorHint {
+                error: error(homing_core::fact::ErrorClass::Transient, wall, &mut self.rng),
+            },
             Beat::Busy => Fact::Busy,
             Beat::Compact => Fact::Compacted,
-            Beat::Spend => Fact::Spent { total: Spend { calls: 0, tokens: 200 * (at as u64 + 1), cost: 10 } },
+            Beat::Spend => {
+                Fact::Spent { total: Spend { calls: 0, tokens: 200 * (at as u64 + 1), cost: 10 } }
+            }
             Beat::Todos => {
                 if let Some(session) = self.host.sessions.get_mut(&(task, fence.attempt)) {
                     session.todos = 1;
                 }
                 Fact::Todos { open: 1 }
             }
-            Beat::ProviderWait(class) => Fact::ProviderWait { error: error(class, wall, &mut self.rng) },
+            Beat::ProviderWait(class) => {
+                Fact::ProviderWait { error: error(class, wall, &mut self.rng) }
+            }
             Beat::Child(n) => {
                 if !self.launched.contains(&n) {
                     self.launch(n, Some(task));
@@ -345,7 +369,8 @@ impl History<'_> {
     /// Whether the turn called a tool: its record says so.
     fn used_tools(&self, task: TaskId, fence: Fence) -> bool {
         let session = self.host.sessions.get(&(task, fence.attempt));
-        let turn = session.and_then(|session| session.turns.iter().find(|turn| turn.n == fence.turn));
+        let turn =
+            session.and_then(|session| session.turns.iter().find(|turn| turn.n == fence.turn));
         let (Some(job), Some(turn)) = (self.job(task), turn) else {
             return false;
         };
@@ -377,7 +402,11 @@ impl History<'_> {
                 if let Some(session) = self.host.sessions.get_mut(&(task, fence.attempt)) {
                     session.deleted = true;
                 }
-                return self.report(task, Fence { attempt: fence.attempt, turn: 0 }, Fact::SessionDeleted);
+                return self.report(
+                    task,
+                    Fence { attempt: fence.attempt, turn: 0 },
+                    Fact::SessionDeleted,
+                );
             }
             End::Answer
             | End::NoText

@@ -18,7 +18,8 @@ impl History<'_> {
         let (input, ok) = match effect {
             Effect::Compose { parent, id, batch, notices, .. } => {
                 let nonce: Arc<str> = format!("{:x}", self.rng.bits()).into();
-                let tasks: Vec<_> = notices.iter().filter_map(|(task, _)| self.store.tasks.get(task)).collect();
+                let tasks: Vec<_> =
+                    notices.iter().filter_map(|(task, _)| self.store.tasks.get(task)).collect();
                 let results: Vec<Option<Arc<[u8]>>> = tasks
                     .iter()
                     .map(|task| {
@@ -26,8 +27,11 @@ impl History<'_> {
                         self.store.texts.get(&name).cloned()
                     })
                     .collect();
-                let entries =
-                    tasks.iter().zip(&results).map(|(task, result)| Entry::of(task, result.as_deref())).collect();
+                let entries = tasks
+                    .iter()
+                    .zip(&results)
+                    .map(|(task, result)| Entry::of(task, result.as_deref()))
+                    .collect();
                 let facts = DebriefFacts {
                     id,
                     parent: &parent,
@@ -102,7 +106,11 @@ impl History<'_> {
         let known = parent.received.get(&key).cloned();
         if let Some(known) = known.filter(|known| known.answered || webhook) {
             let text = Some(Payload::from("the parent's answer"));
-            let fact = if known.answered && !webhook { DeliveryFact::Answered { text } } else { DeliveryFact::Shared };
+            let fact = if known.answered && !webhook {
+                DeliveryFact::Answered { text }
+            } else {
+                DeliveryFact::Shared
+            };
             return Ok(fact);
         }
         if !webhook && self.parents.get(who).turn.is_some() {
@@ -118,7 +126,10 @@ impl History<'_> {
             self.after(wait, Ev::ParentTurnEnds(who.clone(), turn));
         }
         if self.noisy(10) {
-            return Ok(DeliveryFact::Failed { why: "the reply was cut off".into(), retry_after_ms: None });
+            return Ok(DeliveryFact::Failed {
+                why: "the reply was cut off".into(),
+                retry_after_ms: None,
+            });
         }
         Ok(if webhook { DeliveryFact::Shared } else { DeliveryFact::Accepted })
     }
@@ -135,7 +146,9 @@ impl History<'_> {
             known.answered = true;
         }
         let text = match (silent, empty, nonce) {
-            (true, _, Some(nonce)) => Some(Payload::from(homing_core::silence::token(&nonce).as_str())),
+            (true, _, Some(nonce)) => {
+                Some(Payload::from(homing_core::silence::token(&nonce).as_str()))
+            }
             (_, true, _) => None,
             _ => Some(Payload::from("the parent's answer")),
         };
@@ -194,21 +207,29 @@ impl History<'_> {
         if self.noisy(2) {
             return Ok(PostFact::Closed { why: "not in the room".into() });
         }
-        let text = self.store.texts.get(&post.to_string()).cloned().unwrap_or_else(|| Arc::from([]));
+        let text =
+            self.store.texts.get(&post.to_string()).cloned().unwrap_or_else(|| Arc::from([]));
         let text = String::from_utf8_lossy(&text).into_owned();
         self.checker.posts(post, &text, &self.store)?;
         self.parents.order += 1;
         let order = self.parents.order;
         self.parents.posts.entry(post).or_insert((order, text));
         if self.noisy(10) {
-            return Ok(PostFact::Failed { why: "the reply was cut off".into(), retry_after_ms: None });
+            return Ok(PostFact::Failed {
+                why: "the reply was cut off".into(),
+                retry_after_ms: None,
+            });
         }
         Ok(PostFact::Posted)
     }
 
     pub(super) fn poll(&mut self, who: &ParentRef) {
         self.polls.remove(who);
-        let waits = self.store.debriefs.values().any(|debrief| debrief.parent == *who && !debrief.state.is_over());
+        let waits = self
+            .store
+            .debriefs
+            .values()
+            .any(|debrief| debrief.parent == *who && !debrief.state.is_over());
         if !waits {
             return;
         }

@@ -28,21 +28,14 @@ pub fn run(home: &Home, _: &Args) -> anyhow::Result<u8> {
     {
         well = false;
         let mode = found.permissions().mode() & 0o777;
-        writeln!(
-            text,
-            "mode      {mode:03o}: others can look into it; try: chmod 700 on it"
-        )?;
+        writeln!(text, "mode      {mode:03o}: others can look into it; try: chmod 700 on it")?;
     }
     match Ledger::open(home)? {
         None => writeln!(text, "ledger    none yet: nothing was ever kept here")?,
         Some(ledger) => {
             let head = ledger.reader().head().map_err(Expected::from)?;
             let damage = ledger.reader().check().map_err(Expected::from)?;
-            writeln!(
-                text,
-                "ledger    {head} journal lines, {} damaged",
-                damage.len()
-            )?;
+            writeln!(text, "ledger    {head} journal lines, {} damaged", damage.len())?;
             for each in &damage {
                 well = false;
                 writeln!(
@@ -54,11 +47,7 @@ pub fn run(home: &Home, _: &Args) -> anyhow::Result<u8> {
             }
         }
     }
-    text.push_str(if well {
-        "all is well\n"
-    } else {
-        "not all is well\n"
-    });
+    text.push_str(if well { "all is well\n" } else { "not all is well\n" });
     out::write(text.as_bytes())?;
     Ok(u8::from(!well))
 }

@@ -32,10 +32,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     };
     let mut after = args.after;
     loop {
-        let rows = ledger
-            .reader()
-            .journal(after, PAGE)
-            .map_err(crate::expected::Expected::from)?;
+        let rows = ledger.reader().journal(after, PAGE).map_err(crate::expected::Expected::from)?;
         let Some(last) = rows.last() else {
             return Ok(0);
         };

@@ -36,28 +36,19 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
         if args.json {
             out::json(&Vec::<()>::new())?;
         } else {
-            out::warn(&format!(
-                "nothing was ever kept in {}",
-                home.dir().display()
-            ));
+            out::warn(&format!("nothing was ever kept in {}", home.dir().display()));
         }
         return Ok(0);
     };
     let tasks = ledger.tasks(living, MOST)?;
     if args.json {
-        let views = tasks
-            .iter()
-            .map(|task| ledger.view(task, None))
-            .collect::<Result<Vec<_>, _>>()?;
+        let views =
+            tasks.iter().map(|task| ledger.view(task, None)).collect::<Result<Vec<_>, _>>()?;
         out::json(&views)?;
         return Ok(0);
     }
     if tasks.is_empty() {
-        let more = if args.all {
-            ""
-        } else {
-            "; homing ls --all also lists what has ended"
-        };
+        let more = if args.all { "" } else { "; homing ls --all also lists what has ended" };
         out::warn(&format!("no tasks{more}"));
         return Ok(0);
     }
@@ -65,14 +56,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     for task in &tasks {
         let since = task.ended.or(task.started).unwrap_or(task.created).wall;
         let name = task.brief.name.as_deref().unwrap_or("-");
-        writeln!(
-            text,
-            "{}  {:16}  {}  {}",
-            task.id,
-            task.state,
-            iso(since),
-            out::plain(name, 60)
-        )?;
+        writeln!(text, "{}  {:16}  {}  {}", task.id, task.state, iso(since), out::plain(name, 60))?;
     }
     out::write(text.as_bytes())?;
     Ok(0)

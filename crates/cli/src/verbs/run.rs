@@ -79,9 +79,7 @@ pub struct Args {
 pub fn run(home: &Home, args: Args) -> anyhow::Result<u8> {
     let json = args.json;
     let launch = launch(args)?;
-    let loop_ = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let loop_ = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     loop_.block_on(async {
         let mut signals = Signals::new()?;
         let homing = start(home)?;
@@ -100,17 +98,12 @@ fn launch(args: Args) -> Result<Launch, Expected> {
     };
     let words = args.command.into_iter().map(|word| text("CMD", word));
     let words = words.collect::<Result<Vec<String>, _>>()?;
-    let name = args
-        .name
-        .unwrap_or_else(|| out::plain(&words.join(" "), NAME_MAX));
+    let name = args.name.unwrap_or_else(|| out::plain(&words.join(" "), NAME_MAX));
     let mut launch = Launch::command(words).named(&name);
     if let Some(dir) = args.cwd {
         if !dir.is_dir() {
             let what = format!("--cwd: {} is not a directory", dir.display());
-            return Err(Expected::Usage {
-                what,
-                hint: "a directory that is there",
-            });
+            return Err(Expected::Usage { what, hint: "a directory that is there" });
         }
         let dir = std::path::absolute(&dir)?;
         launch = launch.cwd(&text("--cwd", dir.into_os_string())?);
@@ -155,19 +148,13 @@ async fn drive(
         () = signals.next() => true,
     };
     if interrupted && !stop(homing, id, signals).await? {
-        out::warn(&format!(
-            "homing: {id} may still run: its stop was not waited for"
-        ));
+        out::warn(&format!("homing: {id} may still run: its stop was not waited for"));
         return Ok(INTERRUPTED);
     }
     let Seen { task, as_of, .. } = homing.show(id).await.map_err(Expected::from)?;
     let result = homing.output(id).await.map_err(Expected::from)?;
     let written = if json {
-        let beside = Beside {
-            result: result.as_deref(),
-            as_of: as_of.wall,
-            ..Beside::default()
-        };
+        let beside = Beside { result: result.as_deref(), as_of: as_of.wall, ..Beside::default() };
         out::json(&TaskView::of(&task, &beside))
     } else {
         out::write(result.as_deref().unwrap_or_default())
@@ -180,10 +167,7 @@ async fn drive(
         Err(Expected::Closed) => {}
         Err(other) => return Err(other.into()),
         Ok(()) => {
-            let receipt = Receipt::Notice {
-                task: id,
-                generation: task.generation,
-            };
+            let receipt = Receipt::Notice { task: id, generation: task.generation };
             homing.ack(receipt).await.map_err(Expected::from)?;
         }
     }
@@ -213,9 +197,7 @@ async fn ended(homing: &Homing, id: TaskId) -> Result<(), Expected> {
 
 /// Cancels, and waits for the confirmed stop; false when somebody would not wait.
 async fn stop(homing: &Homing, id: TaskId, signals: &mut Signals) -> Result<bool, Expected> {
-    homing
-        .cancel(id, Some("interrupted at the terminal"))
-        .await?;
+    homing.cancel(id, Some("interrupted at the terminal")).await?;
     tokio::select! {
         waited = tokio::time::timeout(STOP, ended(homing, id)) => match waited {
             Ok(ended) => ended.map(|()| true),
@@ -227,14 +209,8 @@ async fn stop(homing: &Homing, id: TaskId, signals: &mut Signals) -> Result<bool
 
 /// What, why, and what to try.
 fn explain(task: &Task) {
-    let name = task
-        .brief
-        .name
-        .as_deref()
-        .map(|name| format!(" ({})", out::plain(name, NAME_MAX)));
-    let cause = task
-        .cause
-        .map_or_else(String::new, |cause| format!(", {cause}"));
+    let name = task.brief.name.as_deref().map(|name| format!(" ({})", out::plain(name, NAME_MAX)));
+    let cause = task.cause.map_or_else(String::new, |cause| format!(", {cause}"));
     out::warn(&format!(
         "homing: {}{} ended as {}{cause}",
         task.id,
@@ -253,14 +229,12 @@ fn hint(task: &Task) -> String {
         return "see that the command is spelled right and on PATH".to_owned();
     }
     match task.cause {
-        Some(Cause::Timeout) => format!(
-            "a longer --timeout; homing why {} tells what it did",
-            task.id
-        ),
-        Some(Cause::Exhausted) => format!(
-            "one more --model; homing why {} tells every attempt",
-            task.id
-        ),
+        Some(Cause::Timeout) => {
+            format!("a longer --timeout; homing why {} tells what it did", task.id)
+        }
+        Some(Cause::Exhausted) => {
+            format!("one more --model; homing why {} tells every attempt", task.id)
+        }
         Some(_) | None => format!("homing why {}", task.id),
     }
 }

@@ -48,58 +48,27 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
 fn told(view: &TaskView) -> Result<String, std::fmt::Error> {
     let mut text = String::new();
     let mut line = |label: &str, value: Option<&dyn Display>| match value {
-        Some(value) => writeln!(
-            text,
-            "{label:10}  {}",
-            out::plain(&value.to_string(), WIDTH)
-        ),
+        Some(value) => writeln!(text, "{label:10}  {}", out::plain(&value.to_string(), WIDTH)),
         None => Ok(()),
     };
-    let cause = view
-        .cause
-        .map_or_else(String::new, |cause| format!(" ({cause})"));
+    let cause = view.cause.map_or_else(String::new, |cause| format!(" ({cause})"));
     line("task", Some(&view.id))?;
     line("name", view.name.as_ref().map(|name| name as &dyn Display))?;
     line("state", Some(&format!("{}{cause}", view.state)))?;
-    line(
-        "reason",
-        view.reason.as_ref().map(|reason| reason as &dyn Display),
-    )?;
+    line("reason", view.reason.as_ref().map(|reason| reason as &dyn Display))?;
     for evidence in &view.evidence {
         line("evidence", Some(evidence))?;
     }
     line("as of", Some(&view.as_of))?;
     line("host", Some(&view.host))?;
-    line(
-        "model",
-        view.model.as_ref().map(|model| model as &dyn Display),
-    )?;
-    line(
-        "session",
-        view.session
-            .as_ref()
-            .map(|session| &session.id as &dyn Display),
-    )?;
+    line("model", view.model.as_ref().map(|model| model as &dyn Display))?;
+    line("session", view.session.as_ref().map(|session| &session.id as &dyn Display))?;
     line("parent", Some(&view.parent))?;
-    line(
-        "attempt",
-        Some(&format!(
-            "{} of generation {}",
-            view.attempt, view.generation
-        )),
-    )?;
+    line("attempt", Some(&format!("{} of generation {}", view.attempt, view.generation)))?;
     line("created", Some(&view.created_at))?;
-    line(
-        "started",
-        view.started_at.as_ref().map(|at| at as &dyn Display),
-    )?;
+    line("started", view.started_at.as_ref().map(|at| at as &dyn Display))?;
     line("ended", view.ended_at.as_ref().map(|at| at as &dyn Display))?;
-    line(
-        "error",
-        view.error
-            .as_ref()
-            .map(|error| &error.message as &dyn Display),
-    )?;
+    line("error", view.error.as_ref().map(|error| &error.message as &dyn Display))?;
     line("delivery", Some(&view.delivery.state))?;
     if let Some(result) = &view.result {
         let cut = if result.truncated { ", cut" } else { "" };

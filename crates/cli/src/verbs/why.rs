@@ -35,9 +35,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     let (ledger, task) = ledger::find(home, &args.task)?;
     let lines = ledger.journal(task.id)?;
     let mut text = String::new();
-    let cause = task
-        .cause
-        .map_or_else(String::new, |cause| format!(" ({cause})"));
+    let cause = task.cause.map_or_else(String::new, |cause| format!(" ({cause})"));
     let name = task
         .brief
         .name
@@ -48,12 +46,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     for (row, record) in &lines {
         if let Some(words) = chain::words(record) {
             let after = lasting(row.tick.saturating_sub(task.created.tick));
-            writeln!(
-                text,
-                "  {:>8}  {}",
-                format!("+{after}"),
-                out::plain(&words, WIDTH)
-            )?;
+            writeln!(text, "  {:>8}  {}", format!("+{after}"), out::plain(&words, WIDTH))?;
         }
     }
     let known = evidence(&task);
@@ -63,11 +56,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
             writeln!(text, "  {}", out::plain(&each, WIDTH))?;
         }
     }
-    writeln!(
-        text,
-        "\nwhat comes next\n  {}",
-        next(&task, lines.last().map(|(row, _)| row))
-    )?;
+    writeln!(text, "\nwhat comes next\n  {}", next(&task, lines.last().map(|(row, _)| row)))?;
     out::write(text.as_bytes())?;
     Ok(0)
 }
@@ -80,9 +69,8 @@ fn next(task: &Task, last: Option<&JournalRow>) -> String {
         };
     }
     // Timers count on the ledger's clock; the last line says what the time was then.
-    let (tick, wall) = last.map_or((task.created.tick, task.created.wall), |row| {
-        (row.tick, row.wall)
-    });
+    let (tick, wall) =
+        last.map_or((task.created.tick, task.created.wall), |row| (row.tick, row.wall));
     let world = World::restore(
         Limits::default(),
         vec![task.clone()],
@@ -95,10 +83,8 @@ fn next(task: &Task, last: Option<&JournalRow>) -> String {
         At::Tick(due) => wall.saturating_add_unsigned(due.saturating_sub(tick)),
         At::Wall(due) => due,
     };
-    let deadlines = world
-        .deadlines(&Who::Task(task.id))
-        .into_iter()
-        .map(|(timer, due)| (at(due), timer));
+    let deadlines =
+        world.deadlines(&Who::Task(task.id)).into_iter().map(|(timer, due)| (at(due), timer));
     match deadlines.min() {
         Some((due, timer)) => format!("at {}, unless something is heard before: {timer}", iso(due)),
         None => "nothing by itself: it waits to be told something".to_owned(),

@@ -18,16 +18,11 @@ fn without_a_home_the_state_directory_is_used() {
     let scene = Scene::new();
     let state = scene.path("state");
     let mut command = scene.command(["run", "--", "true"]);
-    command
-        .env_remove("HOMING_HOME")
-        .env("XDG_STATE_HOME", &state);
+    command.env_remove("HOMING_HOME").env("XDG_STATE_HOME", &state);
     assert_eq!(finish(command.spawn().unwrap()).code, Some(0));
     assert!(state.join("homing/ledger.db").exists());
     let mut command = scene.command(["run", "--", "true"]);
-    command
-        .env_remove("HOMING_HOME")
-        .env_remove("XDG_STATE_HOME")
-        .env_remove("HOME");
+    command.env_remove("HOMING_HOME").env_remove("XDG_STATE_HOME").env_remove("HOME");
     let said = finish(command.spawn().unwrap());
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("try: --home DIR"), "{}", said.err);
@@ -37,31 +32,17 @@ fn without_a_home_the_state_directory_is_used() {
 fn a_home_that_another_run_holds_is_said_to_be_held() {
     let scene = Scene::new();
     let gate = scene.path("gate");
-    let made = std::process::Command::new("mkfifo")
-        .arg(&gate)
-        .status()
-        .unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&gate).status().unwrap();
     assert!(made.success());
     let script = format!("read line < '{}'; echo $line", gate.display());
-    let holder = scene
-        .command(["run", "--", "sh", "-c", &script])
-        .spawn()
-        .unwrap();
+    let holder = scene.command(["run", "--", "sh", "-c", &script]).spawn().unwrap();
     // Opens once the command reads: the home is held by then.
     let mut open = std::fs::File::options().write(true).open(&gate).unwrap();
     for words in [vec!["run", "--", "true"], vec!["ls"]] {
         let said = finish(scene.command(&words).spawn().unwrap());
         assert_eq!((said.code, said.text()), (Some(6), ""));
-        assert!(
-            said.err.contains("is held by another homing that runs now"),
-            "{}",
-            said.err
-        );
-        assert!(
-            said.err.contains("try: wait until that one ends"),
-            "{}",
-            said.err
-        );
+        assert!(said.err.contains("is held by another homing that runs now"), "{}", said.err);
+        assert!(said.err.contains("try: wait until that one ends"), "{}", said.err);
     }
     open.write_all(b"through\n").unwrap();
     drop(open);
@@ -78,13 +59,8 @@ fn a_home_that_cannot_be_used_is_refused_in_words() {
     let mut below = file.clone();
     below.push("home");
     for home in [file, below, "/proc/homing".into()] {
-        let said = finish(
-            scene
-                .command(["run", "--", "true"])
-                .env("HOMING_HOME", &home)
-                .spawn()
-                .unwrap(),
-        );
+        let said =
+            finish(scene.command(["run", "--", "true"]).env("HOMING_HOME", &home).spawn().unwrap());
         assert_eq!((said.code, said.text()), (Some(6), ""), "{}", said.err);
         assert!(
             said.err.contains("cannot be used") && said.err.contains("try: name a directory"),

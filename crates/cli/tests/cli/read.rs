@@ -22,10 +22,7 @@ fn steady(text: &str, id: &str) -> String {
             }
         });
         let line: String = words.collect();
-        let parts = line
-            .split("  ")
-            .map(str::trim)
-            .filter(|part| !part.is_empty());
+        let parts = line.split("  ").map(str::trim).filter(|part| !part.is_empty());
         out.push_str(&parts.collect::<Vec<_>>().join("  "));
         out.push('\n');
     }
@@ -37,11 +34,7 @@ fn ls_lists_what_lives_and_with_all_what_has_ended() {
     let scene = Scene::new();
     let said = scene.homing(["ls"]);
     assert_eq!((said.code, said.text()), (Some(0), ""));
-    assert!(
-        said.err.contains("nothing was ever kept in"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("nothing was ever kept in"), "{}", said.err);
     assert!(!scene.home.exists(), "reading makes nothing");
     let id = scene.run([], ["false"]).id();
     let said = scene.homing(["ls"]);
@@ -50,23 +43,15 @@ fn ls_lists_what_lives_and_with_all_what_has_ended() {
         ("", "no tasks; homing ls --all also lists what has ended\n")
     );
     let said = scene.homing(["ls", "--all"]);
-    assert_eq!(
-        steady(said.text(), &id),
-        "ID  STATE  SINCE  NAME\nID  failed  TIME  false\n"
-    );
+    assert_eq!(steady(said.text(), &id), "ID  STATE  SINCE  NAME\nID  failed  TIME  false\n");
     assert_eq!(scene.homing(["ls", "--json"]).json(), serde_json::json!([]));
-    assert_eq!(
-        scene.homing(["ls", "--all", "--json"]).json()[0]["id"],
-        id.as_str()
-    );
+    assert_eq!(scene.homing(["ls", "--all", "--json"]).json()[0]["id"], id.as_str());
 }
 
 #[test]
 fn show_tells_one_task_found_by_id_beginning_or_name() {
     let scene = Scene::new();
-    let id = scene
-        .run(["--name", "half done"], ["sh", "-c", "echo half; exit 4"])
-        .id();
+    let id = scene.run(["--name", "half done"], ["sh", "-c", "echo half; exit 4"]).id();
     let said = scene.homing(["show", &id]);
     assert_eq!(
         steady(said.text(), &id),
@@ -80,10 +65,7 @@ fn show_tells_one_task_found_by_id_beginning_or_name() {
     for text in [&id[..9], "half done"] {
         assert_eq!(scene.homing(["show", text]).out, said.out, "{text}");
     }
-    assert_eq!(
-        scene.homing(["show", &id, "--json"]).json()["result"]["text"],
-        "half\n"
-    );
+    assert_eq!(scene.homing(["show", &id, "--json"]).json()["result"]["text"], "half\n");
 }
 
 #[test]
@@ -94,15 +76,9 @@ fn what_is_not_there_is_exit_code_3_with_what_to_use() {
     let said = scene.run(["--json"], ["true"]);
     let session = said.json()["session"]["id"].as_str().unwrap().to_owned();
     for (text, says) in [
-        (
-            "bg_000000000000",
-            "never accepted here, or past its retention",
-        ),
+        ("bg_000000000000", "never accepted here, or past its retention"),
         ("nobody", "no name of a task"),
-        (
-            session.as_str(),
-            "is a session, not a task: use its task, bg_",
-        ),
+        (session.as_str(), "is a session, not a task: use its task, bg_"),
     ] {
         for verb in ["show", "why"] {
             let said = scene.homing([verb, text]);
@@ -130,7 +106,7 @@ fn why_tells_the_chain_what_is_known_and_what_comes_next() {
          +T  starting: a slot of agent:process was free\n+T  seen: session SESSION was made\n\
          +T  seen: the host has the prompt\n+T  running: the host has the prompt of turn 1\n\
          +T  seen: the process ended with exit code 1\n\
-         +T  no result: exit: the process ended with exit code 1\n\
+         +T  no result; exit: the process ended with exit code 1\n\
          +T  failed (exited): exit (other): the process ended with exit code 1\n\
          +T  its notice is settled\n\n\
          what is known\nthe process ended with exit code 1\n\n\
@@ -142,27 +118,16 @@ fn why_tells_the_chain_what_is_known_and_what_comes_next() {
 fn why_of_a_task_that_a_kill_left_behind_says_what_is_missing_and_what_is_due() {
     let scene = Scene::new();
     let gate = scene.path("gate");
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&gate)
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
     let script = format!("read line < '{}'", gate.display());
-    let mut child = scene
-        .command(["run", "--name", "left", "--", "sh", "-c", &script])
-        .spawn()
-        .unwrap();
+    let mut child =
+        scene.command(["run", "--name", "left", "--", "sh", "-c", &script]).spawn().unwrap();
     let open = std::fs::File::options().write(true).open(&gate).unwrap();
     child.kill().unwrap();
     finish(child);
     let said = scene.homing(["why", "left"]);
     let text = said.text();
-    assert!(
-        text.contains("missing: the host's record of the turn's end"),
-        "{text}"
-    );
+    assert!(text.contains("missing: the host's record of the turn's end"), "{text}");
     assert!(text.contains("what comes next\n  at 2"), "{text}");
     drop(open);
     // The next run looks after what it finds: how that one ended is not known, and it is not called done.
@@ -173,10 +138,7 @@ fn why_of_a_task_that_a_kill_left_behind_says_what_is_missing_and_what_is_due() 
         (Some("failed"), Some("interrupted"))
     );
     let delivery = left["delivery"]["state"].as_str();
-    assert!(
-        matches!(delivery, Some("owed" | "sealed")),
-        "still owed: {delivery:?}"
-    );
+    assert!(matches!(delivery, Some("owed" | "sealed")), "still owed: {delivery:?}");
 }
 
 #[test]
@@ -185,20 +147,11 @@ fn events_are_json_lines_without_gaps_and_go_on_at_a_cursor() {
     assert_eq!(scene.homing(["events"]).text(), "");
     scene.run([], ["true"]);
     let said = scene.homing(["events"]);
-    let lines: Vec<serde_json::Value> = said
-        .text()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    let numbers: Vec<u64> = lines
-        .iter()
-        .map(|line| line["seq"].as_u64().unwrap())
-        .collect();
+    let lines: Vec<serde_json::Value> =
+        said.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let numbers: Vec<u64> = lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
-    assert_eq!(
-        (&lines[0]["kind"], &lines[0]["task_seq"]),
-        (&"accepted".into(), &1.into())
-    );
+    assert_eq!((&lines[0]["kind"], &lines[0]["task_seq"]), (&"accepted".into(), &1.into()));
     assert_eq!(lines[0]["body"]["record"], "accepted");
     let rest = scene.homing(["events", "--after", "3"]);
     let skipped: Vec<&str> = said.text().lines().skip(3).collect();
@@ -215,19 +168,11 @@ fn doctor_finds_all_well_and_says_what_is_not() {
     scene.run([], ["true"]);
     let said = scene.homing(["doctor"]);
     assert_eq!(said.code, Some(0));
-    assert!(
-        said.text().contains(" 0 damaged\nall is well\n"),
-        "{}",
-        said.text()
-    );
+    assert!(said.text().contains(" 0 damaged\nall is well\n"), "{}", said.text());
     std::fs::set_permissions(&scene.home, std::fs::Permissions::from_mode(0o755)).unwrap();
     let said = scene.homing(["doctor"]);
     assert_eq!(said.code, Some(1));
-    assert!(
-        said.text().contains("755: others can look into it"),
-        "{}",
-        said.text()
-    );
+    assert!(said.text().contains("755: others can look into it"), "{}", said.text());
 }
 
 #[test]
@@ -240,12 +185,7 @@ fn doctor_and_reads_refuse_a_damaged_ledger_in_words() {
     std::fs::write(&ledger, &bytes).unwrap();
     for verb in ["doctor", "ls", "events"] {
         let said = scene.homing([verb]);
-        assert_eq!(
-            (said.code, said.text()),
-            (Some(6), ""),
-            "{verb}: {}",
-            said.err
-        );
+        assert_eq!((said.code, said.text()), (Some(6), ""), "{verb}: {}", said.err);
         assert!(said.err.contains("is damaged"), "{}", said.err);
     }
 }

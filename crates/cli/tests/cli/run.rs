@@ -11,10 +11,7 @@ use crate::scene::{Scene, finish};
 #[test]
 fn a_command_that_goes_well_says_nothing_of_its_own() {
     let said = Scene::new().run([], ["true"]);
-    assert_eq!(
-        (said.code, said.text(), said.err.as_str()),
-        (Some(0), "", "")
-    );
+    assert_eq!((said.code, said.text(), said.err.as_str()), (Some(0), "", ""));
 }
 
 #[test]
@@ -41,10 +38,7 @@ fn a_command_that_fails_is_told_with_what_why_and_what_to_try() {
         )
     );
     let said = scene.run([], ["sh", "-c", "echo half; echo broken >&2; exit 3"]);
-    assert_eq!(
-        (said.code, said.text()),
-        (Some(1), "half\n[standard error]\nbroken\n")
-    );
+    assert_eq!((said.code, said.text()), (Some(1), "half\n[standard error]\nbroken\n"));
     assert!(said.err.contains("exit code 3"), "{}", said.err);
 }
 
@@ -59,15 +53,9 @@ fn a_command_ended_by_a_signal_is_no_success() {
 fn a_command_that_is_not_there_says_so() {
     let said = Scene::new().run([], ["no-such-command-here"]);
     assert_eq!((said.code, said.text()), (Some(1), ""));
+    assert!(said.err.contains("no-such-command-here: No such file or directory"), "{}", said.err);
     assert!(
-        said.err
-            .contains("no-such-command-here: No such file or directory"),
-        "{}",
-        said.err
-    );
-    assert!(
-        said.err
-            .contains("try: see that the command is spelled right and on PATH"),
+        said.err.contains("try: see that the command is spelled right and on PATH"),
         "{}",
         said.err
     );
@@ -81,20 +69,12 @@ fn exit_75_goes_on_with_the_next_model() {
     let said = scene.run(options, ["sh", "-c", script]);
     assert_eq!((said.code, said.text()), (Some(0), "acme/small\n"));
     let all = scene.homing(["ls", "--all", "--json"]).json();
-    let models: Vec<&Value> = all[0]["attempts"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|each| &each["model"])
-        .collect();
+    let models: Vec<&Value> =
+        all[0]["attempts"].as_array().unwrap().iter().map(|each| &each["model"]).collect();
     assert_eq!(models, ["acme/large", "acme/small"]);
     let said = scene.run(options, ["sh", "-c", "exit 75"]);
     assert_eq!(said.code, Some(1));
-    assert!(
-        said.err.contains("nothing is left to try after 2 attempts"),
-        "{}",
-        said.err
-    );
+    assert!(said.err.contains("nothing is left to try after 2 attempts"), "{}", said.err);
 }
 
 #[test]
@@ -138,42 +118,22 @@ fn the_working_directory_is_the_callers_or_the_one_it_names() {
     };
     assert_eq!(pwd(&["run", "--", "pwd"]), here.to_str().unwrap());
     assert_eq!(
-        pwd(&[
-            "run",
-            "--cwd",
-            "../there",
-            "--",
-            "sh",
-            "-c",
-            "cd . && pwd -P"
-        ]),
+        pwd(&["run", "--cwd", "../there", "--", "sh", "-c", "cd . && pwd -P"]),
         there.to_str().unwrap()
     );
 }
 
 #[test]
 fn json_has_the_shape_of_every_door() {
-    let said = Scene::new().run(
-        ["--json", "--name", "a name", "--model", "acme/large"],
-        ["echo", "hi"],
-    );
+    let said =
+        Scene::new().run(["--json", "--name", "a name", "--model", "acme/large"], ["echo", "hi"]);
     assert_eq!(said.code, Some(0));
     let task = said.json();
     let mut known = task.clone();
-    for field in [
-        "id",
-        "session",
-        "created_at",
-        "started_at",
-        "ended_at",
-        "as_of",
-        "delivery",
-        "attempts",
-    ] {
-        assert!(
-            known.as_object_mut().unwrap().remove(field).is_some(),
-            "{field}"
-        );
+    for field in
+        ["id", "session", "created_at", "started_at", "ended_at", "as_of", "delivery", "attempts"]
+    {
+        assert!(known.as_object_mut().unwrap().remove(field).is_some(), "{field}");
     }
     let expected = serde_json::json!({
         "name": "a name", "state": "completed", "cause": "exited", "generation": 1, "attempt": 1,
@@ -195,17 +155,10 @@ fn what_was_printed_is_settled_and_what_nobody_read_stays_owed() {
     let state = |id: &str| scene.homing(["show", id, "--json"]).json()["delivery"]["state"].clone();
     let said = scene.run(["--json"], ["true"]);
     assert_eq!(state(said.json()["id"].as_str().unwrap()), "settled");
-    let mut child = scene
-        .command(["run", "--", "echo", "unread"])
-        .spawn()
-        .unwrap();
+    let mut child = scene.command(["run", "--", "echo", "unread"]).spawn().unwrap();
     drop(child.stdout.take());
     let said = finish(child);
-    assert_eq!(
-        (said.code, said.err.as_str()),
-        (Some(0), ""),
-        "a closed output is nobody's error"
-    );
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "a closed output is nobody's error");
     let owed = state("echo unread");
     assert!(matches!(owed.as_str(), Some("owed" | "sealed")), "{owed}");
 }
@@ -215,48 +168,21 @@ fn an_interrupt_cancels_the_task_and_waits_for_its_end() {
     for signal in [Signal::INT, Signal::TERM] {
         let scene = Scene::new();
         let started = scene.path("started");
-        let made = std::process::Command::new("mkfifo")
-            .arg(&started)
-            .status()
-            .unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&started).status().unwrap();
         assert!(made.success());
-        let script = format!(
-            "echo partial; echo $$ > '{}'; exec sleep 300",
-            started.display()
-        );
-        let child = scene
-            .command(["run", "--", "sh", "-c", &script])
-            .spawn()
-            .unwrap();
+        let script = format!("echo partial; echo $$ > '{}'; exec sleep 300", started.display());
+        let child = scene.command(["run", "--", "sh", "-c", &script]).spawn().unwrap();
         // Opens when the command does: no sooner.
         let mut line = String::new();
-        BufReader::new(std::fs::File::open(&started).unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(std::fs::File::open(&started).unwrap()).read_line(&mut line).unwrap();
         let command = Pid::from_raw(line.trim().parse().unwrap()).unwrap();
         kill_process(Pid::from_child(&child), signal).unwrap();
         let said = finish(child);
-        assert_eq!(
-            (said.code, said.text()),
-            (Some(130), "partial\n"),
-            "{}",
-            said.err
-        );
-        assert!(
-            said.err.contains("ended as cancelled, asked"),
-            "{}",
-            said.err
-        );
-        assert!(
-            test_kill_process(command).is_err(),
-            "nothing of it runs any more"
-        );
+        assert_eq!((said.code, said.text()), (Some(130), "partial\n"), "{}", said.err);
+        assert!(said.err.contains("ended as cancelled, asked"), "{}", said.err);
+        assert!(test_kill_process(command).is_err(), "nothing of it runs any more");
         let why = scene.homing(["why", &said.id()]);
-        assert!(
-            why.text().contains("interrupted at the terminal"),
-            "{}",
-            why.text()
-        );
+        assert!(why.text().contains("interrupted at the terminal"), "{}", why.text());
     }
 }
 
@@ -265,19 +191,11 @@ fn g23_a_home_and_names_with_spaces_and_other_scripts_work() {
     let scene = Scene::new();
     let home = scene.path("mein Zuhause ☂ дом");
     let words = ["run", "--name", "grüße ☂", "--", "echo", "naïve café"];
-    let child = scene
-        .command(words)
-        .env("HOMING_HOME", &home)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child =
+        scene.command(words).env("HOMING_HOME", &home).stderr(Stdio::piped()).spawn().unwrap();
     let said = finish(child);
     assert_eq!((said.code, said.text()), (Some(0), "naïve café\n"));
-    let child = scene
-        .command(["show", "grüße ☂"])
-        .env("HOMING_HOME", &home)
-        .spawn()
-        .unwrap();
+    let child = scene.command(["show", "grüße ☂"]).env("HOMING_HOME", &home).spawn().unwrap();
     assert_eq!(finish(child).code, Some(0));
     assert!(home.join("ledger.db").exists());
 }

@@ -57,14 +57,8 @@ impl Scene {
 
     pub fn command(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
-        command
-            .args(words)
-            .env("HOMING_HOME", &self.home)
-            .env_remove("RUST_BACKTRACE");
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.args(words).env("HOMING_HOME", &self.home).env_remove("RUST_BACKTRACE");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
@@ -78,11 +72,7 @@ impl Scene {
         options: [&str; N],
         command: [&str; M],
     ) -> Said {
-        let words = ["run"]
-            .iter()
-            .chain(&options)
-            .chain(&["--"])
-            .chain(&command);
+        let words = ["run"].iter().chain(&options).chain(&["--"]).chain(&command);
         finish(self.command(words).spawn().unwrap())
     }
 }
@@ -110,9 +100,5 @@ pub fn finish(mut child: Child) -> Said {
     let status = status.unwrap();
     let err = String::from_utf8(err.unwrap()).unwrap();
     assert!(!err.contains("panicked"), "{err}");
-    Said {
-        code: status.code().or(status.signal().map(|signal| -signal)),
-        out,
-        err,
-    }
+    Said { code: status.code().or(status.signal().map(|signal| -signal)), out, err }
 }

@@ -17,14 +17,8 @@ fn bad_usage_is_exit_code_2_and_names_what_is_wrong() {
             vec!["run", "--timeout", "30", "--", "true"],
             "it has no unit: write 300ms, 30s, 5m, 2h or 1d",
         ),
-        (
-            vec!["run", "--timeout", "5x", "--", "true"],
-            "\"x\" is no unit",
-        ),
-        (
-            vec!["run", "--model", "large", "--", "true"],
-            "write PROVIDER/MODEL",
-        ),
+        (vec!["run", "--timeout", "5x", "--", "true"], "\"x\" is no unit"),
+        (vec!["run", "--model", "large", "--", "true"], "write PROVIDER/MODEL"),
         (
             vec!["run", "--cwd", "/no/such/place", "--", "true"],
             "--cwd: /no/such/place is not a directory",
@@ -46,10 +40,7 @@ fn a_word_that_is_not_utf_8_is_refused_in_words() {
     let scene = Scene::new();
     let bad = OsStr::from_bytes(b"a\xffb");
     for (words, says) in [
-        (
-            vec![OsStr::new("run"), OsStr::new("--"), OsStr::new("echo"), bad],
-            "is not UTF-8",
-        ),
+        (vec![OsStr::new("run"), OsStr::new("--"), OsStr::new("echo"), bad], "is not UTF-8"),
         (
             vec![
                 OsStr::new("run"),
@@ -78,14 +69,7 @@ fn every_verb_helps_with_examples() {
         assert!(said.text().contains(&example), "{}", said.text());
     }
     let said = scene.homing(["run", "--help"]);
-    assert!(
-        said.text().contains("There is no daemon yet"),
-        "{}",
-        said.text()
-    );
+    assert!(said.text().contains("There is no daemon yet"), "{}", said.text());
     let said = scene.homing(["--help"]);
-    assert!(
-        said.text()
-            .contains("Exit codes: 0 done; 1 the task ended otherwise; 2 usage")
-    );
+    assert!(said.text().contains("Exit codes: 0 done; 1 the task ended otherwise; 2 usage"));
 }

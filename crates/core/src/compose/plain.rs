@@ -29,11 +29,7 @@ pub(super) fn marked_beginning(text: &str, most: usize) -> String {
     loop {
         let cut = text.floor_char_boundary(kept);
         if let Some(out) = marked(&text.as_bytes()[..cut], most) {
-            let more = if cut < text.len() {
-                "| … (cut)\n"
-            } else {
-                ""
-            };
+            let more = if cut < text.len() { "| … (cut)\n" } else { "" };
             return out + more;
         }
         kept = cut * 3 / 4;
@@ -75,9 +71,7 @@ fn named(text: &str, plain: impl Fn(char) -> bool, out: &mut String) {
 
 /// Whether what follows an `&` would read as one of our names.
 fn is_name(rest: &str) -> bool {
-    ["lt;", "amp;", "quot;", "#x"]
-        .iter()
-        .any(|name| rest.starts_with(name))
+    ["lt;", "amp;", "quot;", "#x"].iter().any(|name| rest.starts_with(name))
 }
 
 /// Signs that move, hide or reorder other text: controls, line breaks of other alphabets, directions,
@@ -110,14 +104,8 @@ mod tests {
         assert_eq!(shown("@room"), "| &#x40;room\n");
         assert_eq!(shown("[[silent:1]]"), "| &#x5b;[silent:1]]\n");
         assert_eq!(shown("a[0]"), "| a[0]\n");
-        assert_eq!(
-            shown("\u{1b}[31m\0\r\u{9b}x"),
-            "| &#x1b;[31m&#x0;&#xd;&#x9b;x\n"
-        );
-        assert_eq!(
-            shown("a\u{2028}b\u{202e}c\u{e0041}"),
-            "| a&#x2028;b&#x202e;c&#xe0041;\n"
-        );
+        assert_eq!(shown("\u{1b}[31m\0\r\u{9b}x"), "| &#x1b;[31m&#x0;&#xd;&#x9b;x\n");
+        assert_eq!(shown("a\u{2028}b\u{202e}c\u{e0041}"), "| a&#x2028;b&#x202e;c&#xe0041;\n");
         assert_eq!(shown("👩\u{200d}👩"), "| 👩\u{200d}👩\n");
     }
 
@@ -131,10 +119,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_are_shown_as_such() {
-        assert_eq!(
-            marked(b"a\xff\xfeb", 100).unwrap(),
-            "| a\u{fffd}\u{fffd}b\n"
-        );
+        assert_eq!(marked(b"a\xff\xfeb", 100).unwrap(), "| a\u{fffd}\u{fffd}b\n");
     }
 
     #[test]
@@ -142,10 +127,7 @@ mod tests {
         assert_eq!(marked("12345".as_bytes(), 7), None);
         assert_eq!(marked("12345".as_bytes(), 8).unwrap(), "| 12345\n");
         let cut = marked_beginning(&"é".repeat(100), 60);
-        assert!(
-            cut.len() <= 60 + "| … (cut)\n".len() && cut.ends_with("| … (cut)\n"),
-            "{cut}"
-        );
+        assert!(cut.len() <= 60 + "| … (cut)\n".len() && cut.ends_with("| … (cut)\n"), "{cut}");
         assert_eq!(marked_beginning("short", 60), "| short\n");
         assert!(marked_beginning(&"@".repeat(1000), 60).len() < 80);
     }

@@ -14,7 +14,8 @@ use crate::words::Code;
 
 impl Case<'_> {
     pub(super) fn adopt(&mut self, request: Request, id: TaskId, spec: &Spec, session: &Arc<str>) {
-        let known = self.world.by_session(&spec.brief.host, session).and_then(|id| self.world.task(id));
+        let known =
+            self.world.by_session(&spec.brief.host, session).and_then(|id| self.world.task(id));
         if let Some(task) = known {
             return self.adopt_again(request, task, spec);
         }

@@ -13,15 +13,25 @@ use crate::words::Code;
 impl<'w> Case<'w> {
     pub(super) fn answer(&mut self, request: Request, id: AskId, answer: &Answer, by: &Caller) {
         let Some((owner, ask)) = self.find_ask(id) else {
-            let why = format!("{id} is not open: it was answered, withdrawn, or belongs to an earlier attempt");
+            let why = format!(
+                "{id} is not open: it was answered, withdrawn, or belongs to an earlier attempt"
+            );
             return self.out.refuse(request, Code::AskClosed, why);
         };
         if ask.state != AskState::Open {
-            return self.out.refuse(request, Code::AskClosed, format!("{id} was {} before", ask.state));
+            return self.out.refuse(
+                request,
+                Code::AskClosed,
+                format!("{id} was {} before", ask.state),
+            );
         }
         if let Caller::Task(caller) = by {
             let own = *caller == owner || self.world.is_above(owner, *caller);
-            let why = if own { "a child cannot answer its own ask" } else { "asks are answered by people" };
+            let why = if own {
+                "a child cannot answer its own ask"
+            } else {
+                "asks are answered by people"
+            };
             return self.out.refuse(request, Code::OwnAsk, why);
         }
         if ask.seen.kind == AskKind::Question && *answer == Answer::Allow {

@@ -16,7 +16,14 @@ use crate::task::{Stop, Task};
 use crate::words::{Cause, State, Target};
 
 impl Case<'_> {
-    pub(super) fn cancel(&mut self, request: Request, id: TaskId, by: &Caller, text: Option<&Arc<str>>, quiet: bool) {
+    pub(super) fn cancel(
+        &mut self,
+        request: Request,
+        id: TaskId,
+        by: &Caller,
+        text: Option<&Arc<str>>,
+        quiet: bool,
+    ) {
         let Some(task) = self.world.task(id) else {
             return self.not_there(request);
         };
@@ -28,7 +35,9 @@ impl Case<'_> {
             }
         };
         if active(Bug::CancelLies) {
-            return self.out.reply(request, Told::AlreadyEnded { task: id, state: State::TimedOut });
+            return self
+                .out
+                .reply(request, Told::AlreadyEnded { task: id, state: State::TimedOut });
         }
         let why = CancelWhy::Asked { by: by.clone(), text: text.cloned() };
         self.out.then(Then::Cancel { task: id, why: why.clone(), quiet });
@@ -44,17 +53,34 @@ impl Case<'_> {
             return;
         };
         let (cause, reason) = match why {
-            CancelWhy::Asked { by, text } => (Cause::Asked, Reason::Asked { by: by.clone(), text: text.clone() }),
-            CancelWhy::Ancestor(ancestor) => (Cause::ParentEnded, Reason::AncestorEnded { ancestor: *ancestor }),
+            CancelWhy::Asked { by, text } => {
+                (Cause::Asked, Reason::Asked { by: by.clone(), text: text.clone() })
+            }
+            CancelWhy::Ancestor(ancestor) => {
+                (Cause::ParentEnded, Reason::AncestorEnded { ancestor: *ancestor })
+            }
             CancelWhy::ParentDeleted => (Cause::ParentEnded, Reason::ParentDeleted),
         };
-        let stop = Stop { target: Target::Cancelled, cause, reason: reason.clone(), next: None, quiet };
+        let stop =
+            Stop { target: Target::Cancelled, cause, reason: reason.clone(), next: None, quiet };
         match self.rule(task.state, Event::Cancel) {
             Verdict::Go(State::Stopping) if active(Bug::CancelAtOnce) => {
                 let stop = Some(Box::new(stop));
                 let (to, cause) = (State::Cancelled, Some(cause));
-                let told = Some((task.parent.clone(), task.batch.clone())).filter(|(who, _)| *who != ParentRef::None);
-                self.out.task(id, TaskRecord::Moved { to, cause, reason, stop, until: None, flagged: false, told });
+                let told = Some((task.parent.clone(), task.batch.clone()))
+                    .filter(|(who, _)| *who != ParentRef::None);
+                self.out.task(
+                    id,
+                    TaskRecord::Moved {
+                        to,
+                        cause,
+                        reason,
+                        stop,
+                        until: None,
+                        flagged: false,
+                        told,
+                    },
+                );
                 self.out.then(Then::Ended(id));
             }
             Verdict::Go(State::Stopping) => self.stopping(task, Event::Cancel, stop, reason),

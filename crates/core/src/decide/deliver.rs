@@ -64,11 +64,21 @@ impl Case<'_> {
         let limits = &self.world.limits;
         let wait = backoff_ms(debrief.tries, limits.backoff_first_ms, limits.backoff_most_ms);
         let wait = self.now.jitter(wait.max(after.unwrap_or(0).min(limits.pause_most_ms)));
-        let to = if debrief.state == DeliveryState::Accepted { DeliveryState::Accepted } else { DeliveryState::Sent };
+        let to = if debrief.state == DeliveryState::Accepted {
+            DeliveryState::Accepted
+        } else {
+            DeliveryState::Sent
+        };
         self.move_debrief(debrief, to, self.now.tick + wait, None);
     }
 
-    fn move_debrief(&mut self, debrief: &Debrief, to: DeliveryState, next: u64, code: Option<Code>) {
+    fn move_debrief(
+        &mut self,
+        debrief: &Debrief,
+        to: DeliveryState,
+        next: u64,
+        code: Option<Code>,
+    ) {
         self.out.outbox(OutboxRecord::DebriefMoved {
             debrief: debrief.id,
             to,
@@ -168,7 +178,8 @@ impl Case<'_> {
 
     pub(super) fn lease(&mut self, request: Request, consumer: &Arc<str>, parent: &ParentRef) {
         let flight = self.world.parent(parent).and_then(|known| known.flight);
-        let free = flight.and_then(|id| self.world.debrief(id)).filter(|debrief| debrief.lease.is_none());
+        let free =
+            flight.and_then(|id| self.world.debrief(id)).filter(|debrief| debrief.lease.is_none());
         let Some(debrief) = free.filter(|_| matches!(parent, ParentRef::Inbox { .. })) else {
             return self.out.reply(request, Told::Leased { debrief: None });
         };
@@ -218,7 +229,8 @@ impl Case<'_> {
         let Some(debrief) = self.world.debrief(id) else {
             return;
         };
-        let unsent = debrief.state == DeliveryState::Sealed && debrief.tries == 0 && debrief.lease.is_none();
+        let unsent =
+            debrief.state == DeliveryState::Sealed && debrief.tries == 0 && debrief.lease.is_none();
         let own_turn = matches!(debrief.parent, ParentRef::Task(_));
         let owed = self.world.unsettled(debrief) > 0;
         if debrief.is_resting() && !owed {
@@ -230,12 +242,15 @@ impl Case<'_> {
 
     /// The parent's answer, if it has one to give, goes to the room that the request came from.
     fn answer_to_room(&mut self, debrief: &Debrief, text: Option<&Payload>) {
-        let speaks = matches!(debrief.parent, ParentRef::Session { .. } | ParentRef::Conversation(_));
+        let speaks =
+            matches!(debrief.parent, ParentRef::Session { .. } | ParentRef::Conversation(_));
         let Some(origin) = debrief.origin.as_ref().filter(|_| speaks && !debrief.parked) else {
             return;
         };
         match text.filter(|text| !text.text.blank) {
-            Some(text) if silence::is_chosen(&text.bytes, &debrief.nonce) && !active(Bug::SilencePosted) => {}
+            Some(text)
+                if silence::is_chosen(&text.bytes, &debrief.nonce)
+                    && !active(Bug::SilencePosted) => {}
             Some(text) => self.post_answer(debrief.id, origin, text),
             None => {
                 self.group_marker(&debrief.notices, Code::TelemetryFallback);

@@ -44,7 +44,8 @@ impl Case<'_> {
         // Those who wait for it first: a reader takes its lent slot back ahead of the queue.
         self.out.then(Then::Waiters(id));
         if active(Bug::TouchesOthers)
-            && let Some((_, other)) = self.world.key(&task.key).and_then(|key| key.queue.first_key_value())
+            && let Some((_, other)) =
+                self.world.key(&task.key).and_then(|key| key.queue.first_key_value())
         {
             let why = CancelWhy::Asked { by: crate::reason::Caller::Policy, text: None };
             self.out.then(Then::Cancel { task: *other, why, quiet: false });
@@ -64,7 +65,9 @@ impl Case<'_> {
             ParentRef::Inbox { .. }
             | ParentRef::Conversation(_)
             | ParentRef::Webhook(_)
-            | ParentRef::Session { .. } => self.world.parent(parent).is_some_and(|known| known.gone),
+            | ParentRef::Session { .. } => {
+                self.world.parent(parent).is_some_and(|known| known.gone)
+            }
         }
     }
 
@@ -82,16 +85,28 @@ impl Case<'_> {
             if task.state == State::Completed {
                 self.rule(dependant.state, Event::DependencyMet);
                 self.out.task(*id, TaskRecord::DependencyMet { on: task.id });
-                self.out.then(Then::Pump { key: Arc::clone(&dependant.key), lender: dependant.launched_by });
+                self.out.then(Then::Pump {
+                    key: Arc::clone(&dependant.key),
+                    lender: dependant.launched_by,
+                });
             } else {
                 let reason = Reason::DependencyEnded { on: task.id };
-                self.finish(dependant, Ending::new(Event::DependencyFailed, Cause::Dependency, reason));
+                self.finish(
+                    dependant,
+                    Ending::new(Event::DependencyFailed, Cause::Dependency, reason),
+                );
             }
         }
     }
 
     /// A task that is accepted to run after one that did not complete ends at once.
-    pub(super) fn depends_in_vain(&mut self, id: TaskId, on: TaskId, parent: &ParentRef, brief: &Arc<Brief>) {
+    pub(super) fn depends_in_vain(
+        &mut self,
+        id: TaskId,
+        on: TaskId,
+        parent: &ParentRef,
+        brief: &Arc<Brief>,
+    ) {
         let said = brief.notify != Notify::Silent;
         let owes = said && *parent != ParentRef::None;
         let batch = self.batch_for(parent, brief);

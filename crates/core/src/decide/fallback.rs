@@ -30,7 +30,10 @@ impl Case<'_> {
             Plan::Over => self.used_up(task, error, ended),
             Plan::Model(model) => {
                 let name = task.brief.models.get(usize::from(model)).map(ToString::to_string);
-                let reason = Reason::NextModel { error: error.clone(), model: name.unwrap_or_default().into() };
+                let reason = Reason::NextModel {
+                    error: error.clone(),
+                    model: name.unwrap_or_default().into(),
+                };
                 let next = Next { model, keep_session: false, until: None };
                 let stop = stop(Target::NextAttempt, reason.clone(), next);
                 if over {
@@ -59,7 +62,11 @@ impl Case<'_> {
         }
         match self.plan(task, error) {
             Plan::Over => {
-                let mut ending = Ending::new(Event::StartFailed, Cause::Error, Reason::Failed { error: error.clone() });
+                let mut ending = Ending::new(
+                    Event::StartFailed,
+                    Cause::Error,
+                    Reason::Failed { error: error.clone() },
+                );
                 ending.error = Some(Box::new(error.clone()));
                 self.finish(task, ending);
             }
@@ -87,7 +94,8 @@ impl Case<'_> {
     pub(super) fn interrupted(&mut self, task: &Task) {
         let allowed = self.world.limits.retry_interrupted(&task.brief);
         if task.interruptions < allowed && self.attempts_left(task) {
-            let keep_session = task.brief.caps.goes_on && task.evidence.exit.is_none() && was_taken(task);
+            let keep_session =
+                task.brief.caps.goes_on && task.evidence.exit.is_none() && was_taken(task);
             let next = Next { model: task.model, keep_session, until: None };
             let mut stop = stop(Target::NextAttempt, Reason::InterruptedAgain, next);
             stop.cause = Cause::Interrupted;
@@ -121,7 +129,11 @@ impl Case<'_> {
             },
             ErrorClass::Transient => {
                 let limits = &self.world.limits;
-                let ms = backoff_ms(task.tries.saturating_sub(1), limits.backoff_first_ms, limits.backoff_most_ms);
+                let ms = backoff_ms(
+                    task.tries.saturating_sub(1),
+                    limits.backoff_first_ms,
+                    limits.backoff_most_ms,
+                );
                 self.same_after(error.retry_after_ms.unwrap_or(ms))
             }
             ErrorClass::Overflow
@@ -206,7 +218,9 @@ impl Case<'_> {
     }
 
     pub(super) fn pause_over(&mut self, task: &Task) {
-        let Some((stop, next)) = task.stop.as_deref().and_then(|stop| Some((stop, stop.next.as_ref()?))) else {
+        let Some((stop, next)) =
+            task.stop.as_deref().and_then(|stop| Some((stop, stop.next.as_ref()?)))
+        else {
             return;
         };
         if let Some(to) = self.leads(task, Event::PauseOver) {
@@ -236,7 +250,8 @@ impl Case<'_> {
         use crate::input::Then;
         let lender = self.lender_above(task);
         self.out.then(Then::Pump { key: Arc::clone(&task.key), lender });
-        let (key, _) = self.world.limits.key(&task.brief, task.brief.models.get(usize::from(model)));
+        let (key, _) =
+            self.world.limits.key(&task.brief, task.brief.models.get(usize::from(model)));
         if key != task.key {
             self.out.then(Then::Pump { key, lender });
         }

@@ -32,19 +32,32 @@ impl Case<'_> {
                 None if is_said(notice.state, notice.code) => {}
                 None => {
                     if !self.is_marked(notice) {
-                        unspoken.entry(task.brief.origin.clone()).or_default().push((id, generation));
+                        unspoken
+                            .entry(task.brief.origin.clone())
+                            .or_default()
+                            .push((id, generation));
                     }
                     let code = Some(Code::SessionNotFound);
-                    self.move_notice(id, generation, DeliveryState::Undeliverable, notice.debrief, code);
+                    self.move_notice(
+                        id,
+                        generation,
+                        DeliveryState::Undeliverable,
+                        notice.debrief,
+                        code,
+                    );
                 }
             }
         }
         for notices in unspoken.values() {
             self.group_marker(notices, Code::SessionNotFound);
         }
-        let to = if heir.is_some() { DeliveryState::Withdrawn } else { DeliveryState::Undeliverable };
-        let known = parent.flight.iter().chain(&parent.resting).filter_map(|id| self.world.debrief(*id));
-        for debrief in known.filter(|debrief| heir.is_some() || !is_said(debrief.state, debrief.code)) {
+        let to =
+            if heir.is_some() { DeliveryState::Withdrawn } else { DeliveryState::Undeliverable };
+        let known =
+            parent.flight.iter().chain(&parent.resting).filter_map(|id| self.world.debrief(*id));
+        for debrief in
+            known.filter(|debrief| heir.is_some() || !is_said(debrief.state, debrief.code))
+        {
             self.out.outbox(OutboxRecord::DebriefMoved {
                 debrief: debrief.id,
                 to,
@@ -69,12 +82,16 @@ impl Case<'_> {
             | ParentRef::Session { .. } => Some(Code::SessionNotFound),
         };
         let generation = notice.generation;
-        self.out.task(task.id, TaskRecord::NoticeRouted { generation, to: heir.clone(), batch, code });
+        self.out
+            .task(task.id, TaskRecord::NoticeRouted { generation, to: heir.clone(), batch, code });
     }
 
     /// Whether a marker stands in its room already.
     fn is_marked(&self, notice: &Notice) -> bool {
-        let parked = notice.debrief.and_then(|id| self.world.debrief(id)).is_some_and(|debrief| debrief.parked);
+        let parked = notice
+            .debrief
+            .and_then(|id| self.world.debrief(id))
+            .is_some_and(|debrief| debrief.parked);
         parked || notice.state == DeliveryState::Undeliverable
     }
 
@@ -83,7 +100,10 @@ impl Case<'_> {
         let from: TaskId = match who {
             ParentRef::Task(id) => *id,
             ParentRef::Session { host, session, .. } => self.world.by_session(host, session)?,
-            ParentRef::None | ParentRef::Inbox { .. } | ParentRef::Conversation(_) | ParentRef::Webhook(_) => {
+            ParentRef::None
+            | ParentRef::Inbox { .. }
+            | ParentRef::Conversation(_)
+            | ParentRef::Webhook(_) => {
                 return None;
             }
         };

@@ -40,7 +40,9 @@ impl Case<'_> {
             return;
         };
         match task.state {
-            State::Starting | State::Running | State::WaitingAsk | State::WaitingChildren => self.weigh(task),
+            State::Starting | State::Running | State::WaitingAsk | State::WaitingChildren => {
+                self.weigh(task)
+            }
             State::Stopping if task.evidence.is_over() => self.stopped(task),
             State::Stopping
             | State::Queued
@@ -57,7 +59,10 @@ impl Case<'_> {
         if self.trips(task) || self.asks(task) {
             return;
         }
-        if task.turn.phase == Phase::Unsure && task.live.probe.is_none() && task.live.probed < task.turn.at {
+        if task.turn.phase == Phase::Unsure
+            && task.live.probe.is_none()
+            && task.live.probed < task.turn.at
+        {
             self.out.note(Note::ProbeAsked(task.id));
         }
         match task.evidence.verdict() {
@@ -169,7 +174,8 @@ impl Case<'_> {
     /// To-dos left open hold an answer back for a while, but never the slot that descendants wait for.
     fn open_todos(&mut self, task: &Task) {
         let waited = self.now.tick >= ended_at(task) + self.world.limits.todos_ms;
-        let waits = task.state == State::WaitingChildren || !self.world.living_below(task.id).is_empty();
+        let waits =
+            task.state == State::WaitingChildren || !self.world.living_below(task.id).is_empty();
         if waited || waits {
             self.ended_well(task, Cause::Answered, true);
         } else {
@@ -299,7 +305,11 @@ impl Case<'_> {
             self.out.task(task.id, TaskRecord::Result { text: ending.text, error: ending.error });
         }
         let said = task.brief.notify != Notify::Silent && !ending.quiet;
-        let good = task.evidence.end.as_ref().is_some_and(|end| end.error.is_none() && end.finish == Finish::Stop);
+        let good = task
+            .evidence
+            .end
+            .as_ref()
+            .is_some_and(|end| end.error.is_none() && end.finish == Finish::Stop);
         let loses = active(Bug::CancelLoses) && ending.cause == Cause::Asked && good;
         let to = if loses { State::Completed } else { to };
         let forgets = active(Bug::NoNotice) && to == State::Failed;

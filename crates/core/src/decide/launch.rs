@@ -48,7 +48,13 @@ impl Case<'_> {
         }
     }
 
-    pub(super) fn launch(&mut self, request: Request, id: TaskId, spec: &Spec, reservation: Option<Request>) {
+    pub(super) fn launch(
+        &mut self,
+        request: Request,
+        id: TaskId,
+        spec: &Spec,
+        reservation: Option<Request>,
+    ) {
         if let Some(key) = spec.brief.key
             && !active(Bug::KeyIgnored)
             && let Some(known) = self.world.idempotency.get(&key).copied()
@@ -83,7 +89,12 @@ impl Case<'_> {
         }
     }
 
-    fn admit(&self, id: TaskId, spec: &Spec, reservation: Option<Request>) -> Result<Lineage, Refusal> {
+    fn admit(
+        &self,
+        id: TaskId,
+        spec: &Spec,
+        reservation: Option<Request>,
+    ) -> Result<Lineage, Refusal> {
         let invalid = |why: &str| Err((Code::Invalid, why.to_owned()));
         if self.world.task(id).is_some() {
             return invalid("id: it is taken");
@@ -92,7 +103,9 @@ impl Case<'_> {
             return invalid("prompt: it is empty; say what the agent is to do");
         }
         if spec.order.prompt.len() > PROMPT_MAX {
-            return invalid("prompt: it is longer than 1 MiB; put it into a file and name the file");
+            return invalid(
+                "prompt: it is longer than 1 MiB; put it into a file and name the file",
+            );
         }
         if spec.brief.host.is_empty() {
             return invalid("host: it is empty");
@@ -103,7 +116,12 @@ impl Case<'_> {
         Ok(lineage)
     }
 
-    fn lineage(&self, id: TaskId, spec: &Spec, reservation: Option<Request>) -> Result<Lineage, Refusal> {
+    fn lineage(
+        &self,
+        id: TaskId,
+        spec: &Spec,
+        reservation: Option<Request>,
+    ) -> Result<Lineage, Refusal> {
         let Some(above) = spec.launched_by else {
             return Ok(Lineage { root: id, depth: 0 });
         };
@@ -114,11 +132,17 @@ impl Case<'_> {
             return Err((Code::LineageUnknown, format!("{above}, which launches, is not known")));
         };
         if !caller.is_living() {
-            return Err((Code::Ended, format!("{above}, which launches, has ended ({})", caller.state)));
+            return Err((
+                Code::Ended,
+                format!("{above}, which launches, has ended ({})", caller.state),
+            ));
         }
         let limits = &self.world.limits;
         if caller.depth + 1 > limits.depth_max {
-            let why = format!("{above} is at depth {}; at most {} is allowed", caller.depth, limits.depth_max);
+            let why = format!(
+                "{above} is at depth {}; at most {} is allowed",
+                caller.depth, limits.depth_max
+            );
             return Err((Code::DepthExceeded, why));
         }
         let tree = self.world.tree(caller.root).cloned().unwrap_or_default();
@@ -137,7 +161,10 @@ impl Case<'_> {
         let mut at = Some(*told);
         while let Some(up) = at {
             if up == id {
-                return Err((Code::LineageCycle, format!("{told} is below {id} and cannot be its parent")));
+                return Err((
+                    Code::LineageCycle,
+                    format!("{told} is below {id} and cannot be its parent"),
+                ));
             }
             at = match self.world.task(up).map(|task| &task.parent) {
                 Some(ParentRef::Task(next)) => Some(*next),
@@ -146,8 +173,12 @@ impl Case<'_> {
         }
         match self.world.task(*told) {
             Some(task) if task.is_living() => Ok(()),
-            Some(task) => Err((Code::Ended, format!("{told} has ended ({}) and cannot be told", task.state))),
-            None => Err((Code::LineageUnknown, format!("{told}, which is to be told, is not known"))),
+            Some(task) => {
+                Err((Code::Ended, format!("{told} has ended ({}) and cannot be told", task.state)))
+            }
+            None => {
+                Err((Code::LineageUnknown, format!("{told}, which is to be told, is not known")))
+            }
         }
     }
 
@@ -163,10 +194,18 @@ impl Case<'_> {
         if owner.brief.budget.fits(taken, wanted.as_spend()) {
             return Ok(());
         }
-        Err((Code::BudgetUnavailable, format!("the budget of {} has less left than this one asks for", owner.id)))
+        Err((
+            Code::BudgetUnavailable,
+            format!("the budget of {} has less left than this one asks for", owner.id),
+        ))
     }
 
-    pub(super) fn accept_adopted(&mut self, id: TaskId, spec: &Spec, session: &Arc<str>) -> Result<(), Refusal> {
+    pub(super) fn accept_adopted(
+        &mut self,
+        id: TaskId,
+        spec: &Spec,
+        session: &Arc<str>,
+    ) -> Result<(), Refusal> {
         let lineage = self.lineage(id, spec, None)?;
         self.known_parent(id, &spec.parent)?;
         self.accept(id, spec, &lineage, Some(session));
@@ -203,10 +242,15 @@ impl Case<'_> {
         if brief.budget.counts()
             && let Some(owner) = spec.launched_by.and_then(|above| self.account(above))
         {
-            self.out.task(owner.id, TaskRecord::Reserved { child: id, amount: brief.budget.as_spend() });
+            self.out.task(
+                owner.id,
+                TaskRecord::Reserved { child: id, amount: brief.budget.as_spend() },
+            );
         }
         let failed = waits.iter().find(|on| {
-            self.world.task(**on).is_some_and(|task| !task.is_living() && task.state != State::Completed)
+            self.world
+                .task(**on)
+                .is_some_and(|task| !task.is_living() && task.state != State::Completed)
         });
         if let Some(on) = failed {
             self.out.asked.push((State::Queued, Event::DependencyFailed));

@@ -87,7 +87,10 @@ pub fn decide_absent(world: &World, input: &Input, absent: TaskId, now: Moment) 
         | Input::Loaded { .. }
         | Input::Expired { .. }
         | Input::Timer { .. }
-        | Input::Then(_) => (Code::NotFound, format!("no task {absent}: never accepted here, or past its retention")),
+        | Input::Then(_) => (
+            Code::NotFound,
+            format!("no task {absent}: never accepted here, or past its retention"),
+        ),
     };
     case.out.refuse(request, code, why);
     case.out

@@ -52,7 +52,9 @@ impl Case<'_> {
             && task.orphans.iter().all(|orphan| orphan.attempt != attempt)
         {
             self.out.task(task.id, TaskRecord::OrphanSeen { attempt, session: session.clone() });
-        } else if matches!(fact, Fact::Stopped | Fact::Exited { .. }) && self.confirms_orphan(task, fence) {
+        } else if matches!(fact, Fact::Stopped | Fact::Exited { .. })
+            && self.confirms_orphan(task, fence)
+        {
             self.out.task(task.id, TaskRecord::OrphanGone { attempt, confirmed: true });
             self.out.then(Then::Evict(task.id));
         }
@@ -91,7 +93,8 @@ impl Case<'_> {
     /// Whether a fact changes nothing that is written down.
     fn only_activity(&self, task: &Task, fact: &Fact) -> bool {
         let known = &task.evidence;
-        let moves = *fact == Fact::Active && known.provider_wait.is_none() && known.missing.is_none();
+        let moves =
+            *fact == Fact::Active && known.provider_wait.is_none() && known.missing.is_none();
         let busy = *fact == Fact::Busy && known.busy == Tri::Yes;
         let fails = matches!(fact, Fact::LookFailed { .. }) && known.doubt == Doubt::LookFailed;
         moves || busy || fails
@@ -111,6 +114,16 @@ impl Case<'_> {
 
     /// What a fact asks for besides being weighed.
     fn react(&mut self, task: &Task, fact: &Fact) {
+        let says_all = matches!(
+            fact,
+            Fact::Exited { .. }
+                | Fact::Interrupted { .. }
+                | Fact::SessionDeleted
+                | Fact::HostGone { .. }
+        );
+        if says_all && task.live.probe.is_some() {
+            self.look_over(task, true);
+        }
         match fact {
             Fact::Looked { picture } => {
                 let hidden = picture.session == Presence::Missing && task.session.is_some();
@@ -118,7 +131,10 @@ impl Case<'_> {
                 self.reconcile_asks(task, picture);
             }
             Fact::LookFailed { .. } => self.look_over(task, false),
-            Fact::EndHint | Fact::ErrorHint { .. } | Fact::OddWord { .. } | Fact::PromptUnsure { .. } => {
+            Fact::EndHint
+            | Fact::ErrorHint { .. }
+            | Fact::OddWord { .. }
+            | Fact::PromptUnsure { .. } => {
                 self.out.note(Note::ProbeAsked(task.id));
             }
             Fact::AskOpened { ask } => self.open_ask(task, ask, 0),

@@ -47,7 +47,8 @@ impl Case<'_> {
             }
             ParentFact::Unreachable => {
                 let limits = &self.world.limits;
-                let wait = backoff_ms(parent.looks, limits.backoff_first_ms, limits.backoff_most_ms);
+                let wait =
+                    backoff_ms(parent.looks, limits.backoff_first_ms, limits.backoff_most_ms);
                 self.out.note(Note::ParentLook(who.clone(), self.now.tick + self.now.jitter(wait)));
             }
             ParentFact::Deleted => self.parent_deleted(who),
@@ -80,7 +81,8 @@ impl Case<'_> {
         nonce: &Arc<str>,
         text: &Payload,
     ) {
-        let free = self.world.parent(who).is_some_and(|parent| parent.flight.is_none() && !parent.gone);
+        let free =
+            self.world.parent(who).is_some_and(|parent| parent.flight.is_none() && !parent.gone);
         let owed = |(task, generation): &(TaskId, u32)| {
             self.world.task(*task).and_then(|task| task.notice(*generation)).is_some_and(|notice| {
                 notice.state == DeliveryState::Owed && notice.to == *who && !notice.inbox

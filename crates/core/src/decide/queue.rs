@@ -42,7 +42,8 @@ impl<'w> Case<'w> {
     }
 
     fn next_in_line(&self, key: &Key, lender: Option<TaskId>) -> Option<&'w Task> {
-        if let Some((_, id)) = key.retake.first_key_value().filter(|_| !active(Bug::LenderStarves)) {
+        if let Some((_, id)) = key.retake.first_key_value().filter(|_| !active(Bug::LenderStarves))
+        {
             return self.world.task(*id);
         }
         let (_, first) = key.queue.first_key_value()?;
@@ -107,8 +108,12 @@ impl<'w> Case<'w> {
     /// Opens the turn of the oldest send that waits.
     pub(super) fn open_send(&mut self, task: &Task) {
         let send = task.sends.first().copied();
-        let record =
-            TaskRecord::TurnOpened { turn: task.turn.n + 1, kind: TurnKind::Send, debrief: None, send };
+        let record = TaskRecord::TurnOpened {
+            turn: task.turn.n + 1,
+            kind: TurnKind::Send,
+            debrief: None,
+            send,
+        };
         self.out.task(task.id, record);
     }
 

@@ -45,7 +45,8 @@ impl Case<'_> {
         }
         let lender = match by {
             Caller::Task(caller) => self.world.task(*caller).filter(|above| {
-                matches!(above.state, State::Running | State::WaitingAsk) && self.world.is_above(above.id, id)
+                matches!(above.state, State::Running | State::WaitingAsk)
+                    && self.world.is_above(above.id, id)
             }),
             Caller::Person | Caller::Policy => None,
         };

@@ -15,7 +15,14 @@ use crate::task::Task;
 use crate::words::{Cause, Code, State};
 
 impl Case<'_> {
-    pub(super) fn resume(&mut self, request: Request, id: TaskId, prompt: &Payload, parent: Option<&ParentRef>, by: &Caller) {
+    pub(super) fn resume(
+        &mut self,
+        request: Request,
+        id: TaskId,
+        prompt: &Payload,
+        parent: Option<&ParentRef>,
+        by: &Caller,
+    ) {
         let Some(task) = self.world.task(id) else {
             return self.not_there(request);
         };
@@ -51,7 +58,8 @@ impl Case<'_> {
         let to = match self.rule(task.state, event) {
             Verdict::Go(to) => to,
             Verdict::Stay | Verdict::Stale | Verdict::Refuse => {
-                let why = format!("it is {}; use send to speak to it, or cancel it first", task.state);
+                let why =
+                    format!("it is {}; use send to speak to it, or cancel it first", task.state);
                 self.out.refuse(request, Code::NotEnded, why);
                 return false;
             }
@@ -69,7 +77,8 @@ impl Case<'_> {
             return false;
         }
         let tree = self.world.tree(task.root).cloned().unwrap_or_default();
-        if task.launched_by.is_some() && tree.living + tree.reserved >= self.world.limits.living_max {
+        if task.launched_by.is_some() && tree.living + tree.reserved >= self.world.limits.living_max
+        {
             self.out.refuse(request, Code::LivingLimit, "too many tasks live under its root");
             return false;
         }
@@ -77,7 +86,8 @@ impl Case<'_> {
         self.moved(task, to, Reason::Asked { by: by.clone(), text: None });
         self.out.reply(request, Told::Resumed { task: task.id, generation: task.generation + 1 });
         let model = if keep_session { task.model } else { 0 };
-        let (key, _) = self.world.limits.key(&task.brief, task.brief.models.get(usize::from(model)));
+        let (key, _) =
+            self.world.limits.key(&task.brief, task.brief.models.get(usize::from(model)));
         self.out.then(Then::Pump { key, lender: task.launched_by });
         true
     }
@@ -87,13 +97,11 @@ impl Case<'_> {
         let generation = task.generation + u32::from(!active(Bug::SameGeneration));
         self.out.task(
             task.id,
-            TaskRecord::GenerationOpened {
-                generation,
-                parent: Some((told.clone(), batch)),
-            },
+            TaskRecord::GenerationOpened { generation, parent: Some((told.clone(), batch)) },
         );
         let model = if keep_session { task.model } else { 0 };
-        let (key, _) = self.world.limits.key(&task.brief, task.brief.models.get(usize::from(model)));
+        let (key, _) =
+            self.world.limits.key(&task.brief, task.brief.models.get(usize::from(model)));
         self.out.task(
             task.id,
             TaskRecord::AttemptOpened {
@@ -118,9 +126,11 @@ impl Case<'_> {
         if verdict != Verdict::Stay {
             let (code, hint) = match task.state {
                 State::Stopping => (Code::Stopping, "wait for its end, then use resume"),
-                State::Completed | State::Failed | State::Cancelled | State::TimedOut | State::Lost => {
-                    (Code::Ended, "use resume")
-                }
+                State::Completed
+                | State::Failed
+                | State::Cancelled
+                | State::TimedOut
+                | State::Lost => (Code::Ended, "use resume"),
                 State::Queued
                 | State::Starting
                 | State::Running
@@ -131,7 +141,11 @@ impl Case<'_> {
             return self.out.refuse(request, code, format!("it is {}: {hint}", task.state));
         }
         if !task.brief.caps.prompts || task.evidence.is_over() {
-            return self.out.refuse(request, Code::CannotPrompt, "its host takes no further words for it");
+            return self.out.refuse(
+                request,
+                Code::CannotPrompt,
+                "its host takes no further words for it",
+            );
         }
         let n = task.sends_made + 1;
         self.out.text(names::send(id, n), Some(id), text);

@@ -16,7 +16,12 @@ use crate::words::{Code, DeliveryState, State};
 
 impl Case<'_> {
     pub(super) fn post_answer(&mut self, debrief: DebriefId, origin: &Origin, text: &Payload) {
-        self.post(post_id(&format!("answer|{debrief}")), origin, PostKind::Answer { debrief }, text);
+        self.post(
+            post_id(&format!("answer|{debrief}")),
+            origin,
+            PostKind::Answer { debrief },
+            text,
+        );
     }
 
     /// One marker for ends that nobody spoke of, all of one origin; tells whether there is a room for it.
@@ -38,7 +43,14 @@ impl Case<'_> {
         }
     }
 
-    fn marker(&mut self, task: &Task, generation: u32, outcome: State, more: usize, code: Code) -> bool {
+    fn marker(
+        &mut self,
+        task: &Task,
+        generation: u32,
+        outcome: State,
+        more: usize,
+        code: Code,
+    ) -> bool {
         let Some(origin) = &task.brief.origin else {
             return false;
         };
@@ -87,7 +99,12 @@ impl Case<'_> {
     }
 
     pub(super) fn post_again(&mut self, id: PostId) {
-        self.out.outbox(OutboxRecord::PostMoved { post: id, to: DeliveryState::Sent, next: 0, code: None });
+        self.out.outbox(OutboxRecord::PostMoved {
+            post: id,
+            to: DeliveryState::Sent,
+            next: 0,
+            code: None,
+        });
     }
 
     /// An operator names another place for what could not be told.
@@ -96,13 +113,24 @@ impl Case<'_> {
             return self.not_there(request);
         };
         if matches!(origin.kind, OriginKind::Other(_)) {
-            return self.out.refuse(request, Code::OriginUnhandled, "origin: its kind is not one that is posted to");
+            return self.out.refuse(
+                request,
+                Code::OriginUnhandled,
+                "origin: its kind is not one that is posted to",
+            );
         }
-        let lost = task.notices.iter().find(|notice| notice.code.is_some() || notice.state == DeliveryState::Undeliverable);
+        let lost = task
+            .notices
+            .iter()
+            .find(|notice| notice.code.is_some() || notice.state == DeliveryState::Undeliverable);
         let (generation, outcome) = match lost {
             Some(notice) => (notice.generation, notice.outcome),
             None if task.is_living() => {
-                return self.out.refuse(request, Code::NotEnded, "it has not ended: there is nothing to bring elsewhere");
+                return self.out.refuse(
+                    request,
+                    Code::NotEnded,
+                    "it has not ended: there is nothing to bring elsewhere",
+                );
             }
             None => (task.generation, task.state),
         };

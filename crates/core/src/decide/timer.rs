@@ -15,7 +15,11 @@ use crate::world::{Timer, Who};
 
 impl Case<'_> {
     pub(super) fn timer(&mut self, who: &Who, timer: Timer) {
-        let due = self.world.deadlines(who).into_iter().any(|(known, at)| known == timer && at.is_due(self.now));
+        let due = self
+            .world
+            .deadlines(who)
+            .into_iter()
+            .any(|(known, at)| known == timer && at.is_due(self.now));
         if !due {
             return;
         }
@@ -63,7 +67,11 @@ impl Case<'_> {
             return;
         };
         match timer {
-            Timer::Start => self.asked_first(task, timer, task.entered + self.world.limits.start_ms(&task.brief)),
+            Timer::Start => self.asked_first(
+                task,
+                timer,
+                task.entered + self.world.limits.start_ms(&task.brief),
+            ),
             Timer::Quiet | Timer::NeverActive => {
                 let (timer, at) = self.world.silence(task);
                 self.asked_first(task, timer, at);
@@ -85,7 +93,8 @@ impl Case<'_> {
             Timer::Pause => self.pause_over(task),
             Timer::Orphan => {
                 if let Some(orphan) = task.orphans.first() {
-                    let record = TaskRecord::OrphanGone { attempt: orphan.attempt, confirmed: false };
+                    let record =
+                        TaskRecord::OrphanGone { attempt: orphan.attempt, confirmed: false };
                     self.out.task(id, record);
                     self.out.then(Then::Evict(id));
                 }
@@ -154,7 +163,8 @@ impl Case<'_> {
         if task.state != State::Stopping {
             return;
         }
-        let reason = Reason::StopUnconfirmed { after_ms: self.now.tick.saturating_sub(task.entered) };
+        let reason =
+            Reason::StopUnconfirmed { after_ms: self.now.tick.saturating_sub(task.entered) };
         let mut ending = Ending::new(Event::StopGivenUp, Cause::AbortUnconfirmed, reason);
         ending.text = super::judge::end_text(task);
         ending.quiet = task.stop.as_deref().is_some_and(|stop| stop.quiet);

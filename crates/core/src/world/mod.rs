@@ -13,10 +13,10 @@ mod timers;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use keys::{Key, Place};
 pub(crate) use keys::place;
-pub use parents::{Batch, BatchKey, Parent, ParentTurn, Ready};
+pub use keys::{Key, Place};
 use parents::parents_of;
+pub use parents::{Batch, BatchKey, Parent, ParentTurn, Ready};
 pub use timers::{At, Timer, Who};
 
 use crate::bugs::{Bug, active};
@@ -345,7 +345,10 @@ impl World {
                 && task.live.waiters.is_empty()
                 && task.live.readers.is_empty()
                 && !self.dependants.contains(&id)
-                && self.trees.get(&task.root).is_none_or(|tree| tree.alive == 0 && tree.reserved == 0)
+                && self
+                    .trees
+                    .get(&task.root)
+                    .is_none_or(|tree| tree.alive == 0 && tree.reserved == 0)
                 && self.parents.get(&ParentRef::Task(id)).is_none()
         })
     }

@@ -15,13 +15,17 @@ impl World {
                 }
             }
             Note::Evicted(id) => self.evict(*id),
-            Note::Active(id) if active(Bug::NoteIsWritten) => self.reindexed(*id, |task| task.active = tick),
+            Note::Active(id) if active(Bug::NoteIsWritten) => {
+                self.reindexed(*id, |task| task.active = tick)
+            }
             Note::Active(id) => self.with_live(*id, |live| {
                 live.active = tick;
                 live.observed = tick;
             }),
             Note::Observed(id) => self.with_live(*id, |live| live.observed = tick),
-            Note::ProbeAsked(id) => self.with_live(*id, |live| live.probe = live.probe.or(Some(tick))),
+            Note::ProbeAsked(id) => {
+                self.with_live(*id, |live| live.probe = live.probe.or(Some(tick)))
+            }
             Note::ProbeDone(id, answered) => self.with_live(*id, |live| {
                 live.probe = None;
                 live.probed = tick;
@@ -29,7 +33,9 @@ impl World {
                     live.answered = tick;
                 }
             }),
-            Note::ReaderCame(id, request) => self.with_live(*id, |live| live.readers.push(*request)),
+            Note::ReaderCame(id, request) => {
+                self.with_live(*id, |live| live.readers.push(*request))
+            }
             Note::ReadersWent(id) => self.with_live(*id, |live| live.readers.clear()),
             Note::WaitCame(request, wait) => {
                 self.with_live(wait.task, |live| live.waiters.push(*request));
@@ -43,7 +49,9 @@ impl World {
                 if let Some(wait) = self.waits.remove(request) {
                     self.with_live(wait.task, |live| live.waiters.retain(|known| known != request));
                     if let Some(lender) = wait.lender {
-                        self.with_live(lender, |live| live.lends_for.retain(|known| known != request));
+                        self.with_live(lender, |live| {
+                            live.lends_for.retain(|known| known != request)
+                        });
                     }
                     self.disarm(&Who::Wait(*request));
                 }
@@ -64,17 +72,22 @@ impl World {
                 self.arm(&Who::Reservation(*id));
             }
             Note::Released(id) => {
-                if let Some(reservation) = self.reservations.remove(id) {
-                    if let Some(tree) = self.trees.get_mut(&reservation.root) {
-                        tree.reserved -= 1;
-                        if *tree == Tree::default() {
-                            self.trees.remove(&reservation.root);
-                        }
-                    }
-                    self.disarm(&Who::Reservation(*id));
-                }
+                self.release(*id);
             }
         }
+    }
+
+    fn release(&mut self, id: u64) {
+        let Some(reservation) = self.reservations.remove(&id) else {
+            return;
+        };
+        if let Some(tree) = self.trees.get_mut(&reservation.root) {
+            tree.reserved -= 1;
+            if *tree == Tree::default() {
+                self.trees.remove(&reservation.root);
+            }
+        }
+        self.disarm(&Who::Reservation(id));
     }
 
     fn with_live(&mut self, id: TaskId, change: impl FnOnce(&mut Live)) {

@@ -28,12 +28,7 @@ impl World {
                 self.insert_debrief(known);
             }
             OutboxRecord::PostSealed { post } => self.insert_post((**post).clone()),
-            OutboxRecord::PostMoved {
-                post,
-                to,
-                next,
-                code,
-            } => {
+            OutboxRecord::PostMoved { post, to, next, code } => {
                 let Some(mut known) = self.posts.remove(post) else {
                     return;
                 };
@@ -67,10 +62,7 @@ impl World {
     pub(crate) fn insert_post(&mut self, post: Post) {
         let id = post.id;
         if post.state != DeliveryState::Undeliverable {
-            let room = (
-                Arc::clone(&post.origin.room),
-                Arc::clone(&post.origin.address),
-            );
+            let room = (Arc::clone(&post.origin.room), Arc::clone(&post.origin.address));
             self.rooms.entry(room).or_default().insert(post.seq, id);
         }
         self.posts.insert(id, post);
@@ -78,10 +70,7 @@ impl World {
     }
 
     fn unindex_post(&mut self, post: &Post) {
-        let room = (
-            Arc::clone(&post.origin.room),
-            Arc::clone(&post.origin.address),
-        );
+        let room = (Arc::clone(&post.origin.room), Arc::clone(&post.origin.address));
         if let Some(queue) = self.rooms.get_mut(&room) {
             queue.remove(&post.seq);
             if queue.is_empty() {
@@ -92,15 +81,7 @@ impl World {
 }
 
 fn debrief_moved(known: &mut Debrief, record: &OutboxRecord, tick: u64) {
-    let OutboxRecord::DebriefMoved {
-        to,
-        next,
-        lease,
-        code,
-        parked,
-        ..
-    } = record
-    else {
+    let OutboxRecord::DebriefMoved { to, next, lease, code, parked, .. } = record else {
         return;
     };
     // A send that is waited for, or that came to be seen, was one.

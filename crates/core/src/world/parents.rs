@@ -87,7 +87,8 @@ impl Parent {
     /// Notices without their receipt.
     pub fn owed_count(&self) -> u32 {
         let batched: usize = self.batches.values().map(|batch| batch.owed.len()).sum();
-        (batched + self.each.len() + self.inbox.len() + self.sealed.len() + self.stranded.len()) as u32
+        (batched + self.each.len() + self.inbox.len() + self.sealed.len() + self.stranded.len())
+            as u32
     }
 
     fn is_idle(&self) -> bool {
@@ -272,7 +273,8 @@ impl World {
         parent.silent = None;
         match turn {
             ParentTurn::In { .. } | ParentTurn::Busy => {
-                let wait = backoff_ms(parent.looks, self.limits.backoff_first_ms, self.limits.wake_ms);
+                let wait =
+                    backoff_ms(parent.looks, self.limits.backoff_first_ms, self.limits.wake_ms);
                 parent.look_next = tick + wait;
                 parent.looks += 1;
             }

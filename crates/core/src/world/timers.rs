@@ -197,13 +197,23 @@ impl World {
                 None => {}
             },
             State::Stopping => {
-                all.push((Timer::StopGivesUp, At::Tick(task.entered + self.limits.stop_ms(&task.brief))));
+                all.push((
+                    Timer::StopGivesUp,
+                    At::Tick(task.entered + self.limits.stop_ms(&task.brief)),
+                ));
             }
             State::Starting => {
-                self.asked_first(task, Timer::Start, task.entered + self.limits.start_ms(&task.brief), &mut all);
+                self.asked_first(
+                    task,
+                    Timer::Start,
+                    task.entered + self.limits.start_ms(&task.brief),
+                    &mut all,
+                );
                 self.unsure(task, &mut all);
             }
-            State::Running | State::WaitingAsk | State::WaitingChildren => self.turn_deadlines(task, &mut all),
+            State::Running | State::WaitingAsk | State::WaitingChildren => {
+                self.turn_deadlines(task, &mut all)
+            }
         }
         all
     }
@@ -212,7 +222,9 @@ impl World {
         if let Some(at) = task.time_up() {
             self.asked_first(task, Timer::Timeout, at, all);
         }
-        for ask in task.asks.iter().filter(|ask| ask.state == AskState::Open && !active(Bug::AskForever)) {
+        for ask in
+            task.asks.iter().filter(|ask| ask.state == AskState::Open && !active(Bug::AskForever))
+        {
             all.push((Timer::Ask, At::Tick(ask.at + self.limits.ask_ms(&task.brief))));
         }
         if task.state == State::Running {
@@ -237,7 +249,10 @@ impl World {
         if active > task.turn.at {
             (Timer::Quiet, active.max(task.entered) + self.limits.quiet_ms(&task.brief))
         } else {
-            (Timer::NeverActive, task.turn.at.max(task.entered) + self.limits.never_active_ms(&task.brief))
+            (
+                Timer::NeverActive,
+                task.turn.at.max(task.entered) + self.limits.never_active_ms(&task.brief),
+            )
         }
     }
 
@@ -256,18 +271,27 @@ impl World {
     /// While something about the host is unsure, it is asked again and again.
     fn unsure(&self, task: &Task, all: &mut Vec<(Timer, At)>) {
         let evidence = &task.evidence;
-        let contradicted = evidence.end.is_some() && matches!(task.state, State::Running | State::WaitingAsk);
+        if evidence.is_over() {
+            return;
+        }
+        let contradicted =
+            evidence.end.is_some() && matches!(task.state, State::Running | State::WaitingAsk);
         // Hosts close their record after they fall idle; the word of it may be lost.
-        let idle_and_open =
-            evidence.busy == Tri::No && evidence.end.is_none() && task.turn.phase == Phase::Taken;
+        let idle_and_open = evidence.busy == Tri::No
+            && evidence.end.is_none()
+            && task.turn.phase == Phase::Taken
+            && task.state != State::WaitingAsk;
         let unsure = task.turn.phase == Phase::Unsure
             || evidence.missing.is_some()
             || evidence.doubt != crate::evidence::Doubt::None
             || idle_and_open
             || contradicted;
         if unsure && task.live.probe.is_none() {
+            // The longer it stays so, the less often: a host is not polled for hours.
             let from = task.live.probed.max(task.entered);
-            all.push((Timer::Reprobe, At::Tick(from + self.limits.reprobe_ms)));
+            let rarer = if evidence.missing.is_some() { 0 } else { (from - task.entered) / 4 };
+            let wait = self.limits.reprobe_ms.max(rarer);
+            all.push((Timer::Reprobe, At::Tick(from + wait)));
         }
     }
 
@@ -308,13 +332,17 @@ impl World {
                 }
             }
             DeliveryState::Accepted if active(Bug::NeverWoken) => {}
-            DeliveryState::Accepted => all.extend(self.wake_at(debrief).map(|at| (Timer::Wake, At::Tick(at)))),
+            DeliveryState::Accepted => {
+                all.extend(self.wake_at(debrief).map(|at| (Timer::Wake, At::Tick(at))))
+            }
             DeliveryState::Owed
             | DeliveryState::Settled
             | DeliveryState::Withdrawn
             | DeliveryState::Undeliverable => {}
         }
-        if debrief.code != Some(Code::HandshakeFailed) && debrief.state != DeliveryState::Undeliverable {
+        if debrief.code != Some(Code::HandshakeFailed)
+            && debrief.state != DeliveryState::Undeliverable
+        {
             all.extend(self.handshake_at(debrief).map(|at| (Timer::Handshake, At::Tick(at))));
         }
         all

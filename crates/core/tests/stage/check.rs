@@ -53,10 +53,7 @@ impl Ledger {
             Some(row) => fold::fold(row, record, written.line),
             None => {
                 let row = fold::begin(id, record, written.line);
-                self.rows.insert(
-                    id,
-                    row.unwrap_or_else(|| panic!("{id} begins with {record:?}")),
-                );
+                self.rows.insert(id, row.unwrap_or_else(|| panic!("{id} begins with {record:?}")));
             }
         }
         let row = &self.rows[&id];
@@ -64,19 +61,14 @@ impl Ledger {
         self.seen.tasks.insert(id);
         self.seen.parents.insert(row.parent.clone());
         self.seen.parents.insert(ParentRef::Task(id));
-        self.seen
-            .parents
-            .extend(row.notices.iter().map(|notice| notice.to.clone()));
+        self.seen.parents.extend(row.notices.iter().map(|notice| notice.to.clone()));
     }
 
     /// A generation ends once, and a terminal state is left only by a new generation.
     fn watch_end(&mut self, id: TaskId, to: State) {
         let generation = self.rows.get(&id).map_or(0, |row| row.generation);
         let over = self.ended.contains(&(id, generation));
-        assert!(
-            !over,
-            "{id} moved to {to} after generation {generation} had ended"
-        );
+        assert!(!over, "{id} moved to {to} after generation {generation} had ended");
         if to.is_terminal() {
             self.ended.insert((id, generation));
         }
@@ -97,36 +89,23 @@ impl Ledger {
 
     /// Everything that is wanted now, by a look at everything there is.
     pub fn wanted(&self, world: &World, now: Moment) -> BTreeMap<EffectKey, Effect> {
-        wants(world, &self.seen, now)
-            .into_iter()
-            .map(|effect| (effect.key(), effect))
-            .collect()
+        wants(world, &self.seen, now).into_iter().map(|effect| (effect.key(), effect)).collect()
     }
 
     pub fn check(&self, world: &World) {
-        assert_eq!(
-            world.head, self.head,
-            "the World is not at the journal's head"
-        );
+        assert_eq!(world.head, self.head, "the World is not at the journal's head");
         let mut resident = 0;
         for (id, row) in &self.rows {
             if let Some(task) = world.task(*id) {
                 resident += 1;
-                let bare = Task {
-                    live: Live::default(),
-                    ..task.clone()
-                };
+                let bare = Task { live: Live::default(), ..task.clone() };
                 assert_eq!(bare, *row, "the row of {id} is not the fold of its journal");
             } else {
                 assert!(row.state.is_terminal(), "{id} lives and is not in memory");
                 assert!(!row.is_owed(), "{id} left memory with something owed");
             }
         }
-        assert_eq!(
-            world.resident(),
-            resident,
-            "the World has tasks without a journal"
-        );
+        assert_eq!(world.resident(), resident, "the World has tasks without a journal");
         self.check_slots(world);
         self.check_trees(world);
         self.check_parents(world);
@@ -150,19 +129,14 @@ impl Ledger {
             key.held += u32::from(holds);
             key.lent += u32::from(lends);
             if queued {
-                key.queue.insert(
-                    (std::cmp::Reverse(task.brief.priority), task.arrival),
-                    task.id,
-                );
+                key.queue.insert((std::cmp::Reverse(task.brief.priority), task.arrival), task.id);
             }
             if retakes {
                 key.retake.insert(task.arrival, task.id);
             }
         }
-        let known: BTreeMap<Arc<str>, Key> = world
-            .keys()
-            .map(|(name, key)| (Arc::clone(name), key.clone()))
-            .collect();
+        let known: BTreeMap<Arc<str>, Key> =
+            world.keys().map(|(name, key)| (Arc::clone(name), key.clone())).collect();
         assert_eq!(known, keys, "slots are miscounted");
     }
 
@@ -175,11 +149,7 @@ impl Ledger {
         }
         for (root, count) in living {
             let tree = world.tree(root).cloned().unwrap_or_default();
-            assert_eq!(
-                (tree.living, tree.alive),
-                count,
-                "the tree of {root} is miscounted"
-            );
+            assert_eq!((tree.living, tree.alive), count, "the tree of {root} is miscounted");
         }
     }
 
@@ -188,10 +158,7 @@ impl Ledger {
         let mut owed: BTreeMap<ParentRef, u32> = BTreeMap::new();
         for task in self.resident(world) {
             if task.is_living() && task.parent != ParentRef::None {
-                living
-                    .entry(task.parent.clone())
-                    .or_default()
-                    .insert(task.id);
+                living.entry(task.parent.clone()).or_default().insert(task.id);
             }
             for notice in &task.notices {
                 *owed.entry(notice.to.clone()).or_default() += 1;
@@ -199,23 +166,14 @@ impl Ledger {
         }
         for who in &self.seen.parents {
             let known = world.parent(who).cloned().unwrap_or_default();
-            assert_eq!(
-                known.living,
-                living.remove(who).unwrap_or_default(),
-                "who lives for {who}"
-            );
+            assert_eq!(known.living, living.remove(who).unwrap_or_default(), "who lives for {who}");
             assert_eq!(
                 known.owed_count(),
                 owed.remove(who).unwrap_or_default(),
                 "what is owed to {who}"
             );
-            let flight = known
-                .flight
-                .filter(|id: &DebriefId| world.debrief(*id).is_none());
-            assert_eq!(
-                flight, None,
-                "{who} has a debrief in flight that is not there"
-            );
+            let flight = known.flight.filter(|id: &DebriefId| world.debrief(*id).is_none());
+            assert_eq!(flight, None, "{who} has a debrief in flight that is not there");
         }
     }
 }

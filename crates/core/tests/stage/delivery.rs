@@ -46,13 +46,8 @@ impl Stage {
     /// Composes and seals the one debrief that is wanted for this parent, in its real words.
     pub fn seal(&mut self, parent: &str) -> Debrief {
         let key = EffectKey::Compose(parent_ref(parent));
-        let Some(Effect::Compose {
-            parent,
-            id,
-            batch,
-            notices,
-            running,
-        }) = self.first_wanted(|k| *k == key)
+        let Some(Effect::Compose { parent, id, batch, notices, running }) =
+            self.first_wanted(|k| *k == key)
         else {
             panic!("no debrief of {parent} is wanted");
         };
@@ -82,10 +77,8 @@ impl Stage {
         let results: Vec<Option<Vec<u8>>> =
             told.iter().map(|task| self.result_bytes(task)).collect();
         let out: Vec<Task> = running.iter().map(|task| self.task(*task)).collect();
-        let entries = told
-            .iter()
-            .zip(&results)
-            .map(|(task, result)| Entry::of(task, result.as_deref()));
+        let entries =
+            told.iter().zip(&results).map(|(task, result)| Entry::of(task, result.as_deref()));
         let facts = DebriefFacts {
             id,
             parent,
@@ -101,36 +94,24 @@ impl Stage {
 
     fn result_bytes(&self, task: &Task) -> Option<Vec<u8>> {
         let name = names::text(task.id, task.result?.digest);
-        self.texts
-            .iter()
-            .find(|text| text.name == name)
-            .map(|text| text.bytes.to_vec())
+        self.texts.iter().find(|text| text.name == name).map(|text| text.bytes.to_vec())
     }
 
     pub fn debrief(&self, id: DebriefId) -> Debrief {
-        self.world
-            .debrief(id)
-            .cloned()
-            .unwrap_or_else(|| panic!("{id} is over, or never was"))
+        self.world.debrief(id).cloned().unwrap_or_else(|| panic!("{id} is over, or never was"))
     }
 
     /// Where a debrief stands; settled or withdrawn ones are read from the journal.
     pub fn debrief_state(&self, id: DebriefId) -> DeliveryState {
-        let last = self
-            .journal
-            .iter()
-            .rev()
-            .find_map(|written| match &written.record {
-                Record::Outbox(OutboxRecord::DebriefMoved { debrief, to, .. })
-                    if *debrief == id =>
-                {
-                    Some(*to)
-                }
-                Record::Outbox(OutboxRecord::Sealed { debrief }) if debrief.id == id => {
-                    Some(debrief.state)
-                }
-                Record::Outbox(_) | Record::Task(..) => None,
-            });
+        let last = self.journal.iter().rev().find_map(|written| match &written.record {
+            Record::Outbox(OutboxRecord::DebriefMoved { debrief, to, .. }) if *debrief == id => {
+                Some(*to)
+            }
+            Record::Outbox(OutboxRecord::Sealed { debrief }) if debrief.id == id => {
+                Some(debrief.state)
+            }
+            Record::Outbox(_) | Record::Task(..) => None,
+        });
         last.unwrap_or_else(|| panic!("{id} was never sealed"))
     }
 
@@ -147,21 +128,15 @@ impl Stage {
     /// How many debriefs were ever sealed for a parent.
     pub fn times_sealed(&self, parent: &str) -> usize {
         let who = parent_ref(parent);
-        self.sealed()
-            .into_iter()
-            .filter(|debrief| debrief.parent == who)
-            .count()
+        self.sealed().into_iter().filter(|debrief| debrief.parent == who).count()
     }
 
     /// Every debrief as it was sealed, in order.
     pub fn sealed(&self) -> Vec<Debrief> {
-        let sealed = self
-            .journal
-            .iter()
-            .filter_map(|written| match &written.record {
-                Record::Outbox(OutboxRecord::Sealed { debrief }) => Some((**debrief).clone()),
-                Record::Outbox(_) | Record::Task(..) => None,
-            });
+        let sealed = self.journal.iter().filter_map(|written| match &written.record {
+            Record::Outbox(OutboxRecord::Sealed { debrief }) => Some((**debrief).clone()),
+            Record::Outbox(_) | Record::Task(..) => None,
+        });
         sealed.collect()
     }
 
@@ -193,12 +168,7 @@ impl Stage {
     }
 
     pub fn answered(&mut self, debrief: DebriefId, text: &str) {
-        self.delivery(
-            debrief,
-            DeliveryFact::Answered {
-                text: Some(Payload::from(text)),
-            },
-        );
+        self.delivery(debrief, DeliveryFact::Answered { text: Some(Payload::from(text)) });
     }
 
     pub fn stays_silent(&mut self, debrief: &Debrief) {
@@ -206,10 +176,7 @@ impl Stage {
     }
 
     pub fn delivery_failed(&mut self, debrief: DebriefId) {
-        let fact = DeliveryFact::Failed {
-            why: "connection refused".into(),
-            retry_after_ms: None,
-        };
+        let fact = DeliveryFact::Failed { why: "connection refused".into(), retry_after_ms: None };
         self.delivery(debrief, fact);
     }
 
@@ -237,30 +204,21 @@ impl Stage {
 
     /// Every post as it was sealed, in order.
     pub fn posts_sealed(&self) -> Vec<Post> {
-        let sealed = self
-            .journal
-            .iter()
-            .filter_map(|written| match &written.record {
-                Record::Outbox(OutboxRecord::PostSealed { post }) => {
-                    assert_eq!(
-                        post.seq, written.line.seq,
-                        "a post has another number than its line"
-                    );
-                    Some((**post).clone())
-                }
-                Record::Outbox(_) | Record::Task(..) => None,
-            });
+        let sealed = self.journal.iter().filter_map(|written| match &written.record {
+            Record::Outbox(OutboxRecord::PostSealed { post }) => {
+                assert_eq!(post.seq, written.line.seq, "a post has another number than its line");
+                Some((**post).clone())
+            }
+            Record::Outbox(_) | Record::Task(..) => None,
+        });
         sealed.collect()
     }
 
     /// What people read: origin and words of every post that may go out, in order.
     pub fn room(&self) -> Vec<(String, String)> {
-        let out = self
-            .posts_sealed()
-            .into_iter()
-            .filter(|post| post.state == DeliveryState::Sealed);
-        out.map(|post| (post.origin.to_string(), self.post_words(post.id)))
-            .collect()
+        let out =
+            self.posts_sealed().into_iter().filter(|post| post.state == DeliveryState::Sealed);
+        out.map(|post| (post.origin.to_string(), self.post_words(post.id))).collect()
     }
 
     pub fn post_words(&self, id: PostId) -> String {
@@ -273,44 +231,28 @@ impl Stage {
     /// The posts that are to be sent now.
     pub fn posts_wanted(&self) -> Vec<PostId> {
         let post = |effect: Effect| {
-            if let Effect::Post { post, .. } = effect {
-                Some(post)
-            } else {
-                None
-            }
+            if let Effect::Post { post, .. } = effect { Some(post) } else { None }
         };
         self.wanted().into_iter().filter_map(post).collect()
     }
 
     pub fn posted(&mut self, post: PostId) {
-        self.give(Input::Posted {
-            post,
-            fact: PostFact::Posted,
-        });
+        self.give(Input::Posted { post, fact: PostFact::Posted });
     }
 
     pub fn post_failed(&mut self, post: PostId, retry_after_ms: Option<u64>) {
-        let fact = PostFact::Failed {
-            why: "429".into(),
-            retry_after_ms,
-        };
+        let fact = PostFact::Failed { why: "429".into(), retry_after_ms };
         self.give(Input::Posted { post, fact });
     }
 
     pub fn post_refused(&mut self, post: PostId) {
-        let fact = PostFact::Closed {
-            why: "not a member".into(),
-        };
+        let fact = PostFact::Closed { why: "not a member".into() };
         self.give(Input::Posted { post, fact });
     }
 
     pub fn reroute(&mut self, task: TaskId, origin: &str) -> Told {
         let origin: Origin = origin.parse().unwrap_or_else(|why| panic!("{why}"));
-        self.ask(|request| Input::Reroute {
-            request,
-            task,
-            origin,
-        })
+        self.ask(|request| Input::Reroute { request, task, origin })
     }
 
     /// How often a completion record came to be wanted for the first generation.
@@ -323,36 +265,14 @@ impl Stage {
     /// Everything that memory alone held is gone; the World is built from rows, as written and read.
     pub fn restart(&mut self) {
         let ids: Vec<TaskId> = (1..=self.ids).map(TaskId::from_bits).collect();
-        let resident = ids
-            .iter()
-            .filter_map(|id| self.world.task(*id))
-            .map(reread)
-            .collect();
+        let resident = ids.iter().filter_map(|id| self.world.task(*id)).map(reread).collect();
         let sealed: Vec<DebriefId> = self.sealed().iter().map(|debrief| debrief.id).collect();
-        let debriefs = sealed
-            .iter()
-            .filter_map(|id| self.world.debrief(*id))
-            .map(reread)
-            .collect();
-        let posts = self
-            .posts()
-            .iter()
-            .filter_map(|id| self.world.post(*id))
-            .map(reread)
-            .collect();
+        let debriefs = sealed.iter().filter_map(|id| self.world.debrief(*id)).map(reread).collect();
+        let posts = self.posts().iter().filter_map(|id| self.world.post(*id)).map(reread).collect();
         let limits = (*self.world.limits).clone();
-        self.world = World::restore(
-            limits,
-            resident,
-            debriefs,
-            posts,
-            Vec::new(),
-            self.world.head,
-        );
+        self.world = World::restore(limits, resident, debriefs, posts, Vec::new(), self.world.head);
         let all = self.ledger.wanted(&self.world, self.now);
-        let new = all
-            .iter()
-            .filter(|(key, effect)| self.wanted.get(*key) != Some(*effect));
+        let new = all.iter().filter(|(key, effect)| self.wanted.get(*key) != Some(*effect));
         self.wished.extend(new.map(|(_, effect)| effect.clone()));
         self.wanted = all;
         self.ledger.check(&self.world);

@@ -13,22 +13,12 @@ use super::Stage;
 
 /// A clean end with a text.
 pub fn good(text: &str) -> End {
-    End {
-        finish: Finish::Stop,
-        error: None,
-        text: Some(Payload::from(text)),
-        tools_ran: false,
-    }
+    End { finish: Finish::Stop, error: None, text: Some(Payload::from(text)), tools_ran: false }
 }
 
 /// An end with an error.
 pub fn bad(error: HostError) -> End {
-    End {
-        finish: Finish::Unknown,
-        error: Some(error),
-        text: None,
-        tools_ran: false,
-    }
+    End { finish: Finish::Unknown, error: Some(error), text: None, tools_ran: false }
 }
 
 pub fn error(class: ErrorClass) -> HostError {
@@ -36,21 +26,11 @@ pub fn error(class: ErrorClass) -> HostError {
 }
 
 pub fn call(id: u64, tool: &str, input: Option<u64>) -> Call {
-    Call {
-        id,
-        tool: tool.into(),
-        input,
-    }
+    Call { id, tool: tool.into(), input }
 }
 
 pub fn spent(tokens: u64, cost: u64) -> Fact {
-    Fact::Spent {
-        total: Spend {
-            calls: 0,
-            tokens,
-            cost,
-        },
-    }
+    Fact::Spent { total: Spend { calls: 0, tokens, cost } }
 }
 
 /// The session is there, our turn is open, it is busy.
@@ -77,11 +57,7 @@ impl Stage {
     }
 
     pub fn prompt_taken(&mut self, id: TaskId) {
-        assert!(
-            self.wants_prompt(id),
-            "{id} has no prompt to be taken: {:?}",
-            self.task(id).turn
-        );
+        assert!(self.wants_prompt(id), "{id} has no prompt to be taken: {:?}", self.task(id).turn);
         self.observe(id, Fact::PromptTaken);
     }
 
@@ -107,12 +83,7 @@ impl Stage {
     }
 
     pub fn tool_began(&mut self, id: TaskId, call_id: u64, tool: &str, input: Option<u64>) {
-        self.observe(
-            id,
-            Fact::ToolBegan {
-                call: call(call_id, tool, input),
-            },
-        );
+        self.observe(id, Fact::ToolBegan { call: call(call_id, tool, input) });
     }
 
     pub fn tool_ended(&mut self, id: TaskId, call_id: u64) {
@@ -131,26 +102,12 @@ impl Stage {
     }
 
     pub fn look_failed(&mut self, id: TaskId) {
-        self.observe(
-            id,
-            Fact::LookFailed {
-                why: "no answer".into(),
-            },
-        );
+        self.observe(id, Fact::LookFailed { why: "no answer".into() });
     }
 
     pub fn exited(&mut self, id: TaskId, code: i32, text: &str) {
-        let exit = Exit {
-            code: Some(code),
-            signal: None,
-        };
-        self.observe(
-            id,
-            Fact::Exited {
-                exit,
-                text: Some(Payload::from(text)),
-            },
-        );
+        let exit = Exit { code: Some(code), signal: None };
+        self.observe(id, Fact::Exited { exit, text: Some(Payload::from(text)) });
     }
 
     /// The host confirms the abort that is wanted.
@@ -165,21 +122,11 @@ impl Stage {
     }
 
     pub fn asks_permission(&mut self, id: TaskId, key: &str) {
-        self.observe(
-            id,
-            Fact::AskOpened {
-                ask: ask(key, AskKind::Permission),
-            },
-        );
+        self.observe(id, Fact::AskOpened { ask: ask(key, AskKind::Permission) });
     }
 
     pub fn asks_question(&mut self, id: TaskId, key: &str) {
-        self.observe(
-            id,
-            Fact::AskOpened {
-                ask: ask(key, AskKind::Question),
-            },
-        );
+        self.observe(id, Fact::AskOpened { ask: ask(key, AskKind::Question) });
     }
 }
 

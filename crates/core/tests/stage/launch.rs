@@ -32,29 +32,13 @@ pub fn task(name: &str) -> Launch {
         priority: 0,
         budget: Budget::default(),
         over: Overrides::default(),
-        caps: Caps {
-            prompts: true,
-            goes_on: true,
-        },
+        caps: Caps { prompts: true, goes_on: true },
         parent_turn: None,
         batch: None,
     };
-    let order = Order {
-        prompt: format!("do {name}"),
-        ..Order::default()
-    };
-    let spec = Spec {
-        brief,
-        order,
-        parent: ParentRef::None,
-        launched_by: None,
-        after: Vec::new(),
-    };
-    Launch {
-        spec,
-        notify: None,
-        parent: None,
-    }
+    let order = Order { prompt: format!("do {name}"), ..Order::default() };
+    let spec = Spec { brief, order, parent: ParentRef::None, launched_by: None, after: Vec::new() };
+    Launch { spec, notify: None, parent: None }
 }
 
 /// A launch on these models, tried in order.
@@ -160,11 +144,7 @@ impl Launch {
     /// Told each at once for inboxes and webhooks, by debrief else; as the doors do it.
     pub fn into_spec(mut self) -> Spec {
         let parent = self.parent.unwrap_or_else(|| parent_ref("inbox:cli"));
-        let usual = if parent.has_turns() {
-            Notify::Debrief
-        } else {
-            Notify::Each
-        };
+        let usual = if parent.has_turns() { Notify::Debrief } else { Notify::Each };
         self.spec.brief.notify = self.notify.unwrap_or(usual);
         self.spec.parent = parent;
         self.spec

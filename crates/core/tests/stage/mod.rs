@@ -70,11 +70,7 @@ impl Stage {
     pub fn with(limits: Limits) -> Self {
         Self {
             world: World::new(limits),
-            now: Moment {
-                tick: BEGIN_TICK,
-                wall: BEGIN_WALL,
-                dice: 7,
-            },
+            now: Moment { tick: BEGIN_TICK, wall: BEGIN_WALL, dice: 7 },
             journal: Vec::new(),
             texts: Vec::new(),
             replies: Vec::new(),
@@ -90,10 +86,7 @@ impl Stage {
 
     /// As many slots per key as said.
     pub fn slots(limit: u32) -> Self {
-        Self::with(Limits {
-            default: limit,
-            ..Limits::default()
-        })
+        Self::with(Limits { default: limit, ..Limits::default() })
     }
 
     /// Gives one input, with the loads it asks for, and checks the World afterwards.
@@ -105,10 +98,7 @@ impl Stage {
                 outcome = step_absent(&mut self.world, &input, missing, self.now);
                 break;
             };
-            let loaded = Input::Loaded {
-                id: missing,
-                task: Some(Box::new(row)),
-            };
+            let loaded = Input::Loaded { id: missing, task: Some(Box::new(row)) };
             let load = step(&mut self.world, loaded, self.now);
             self.note(&load);
             outcome = step(&mut self.world, input.clone(), self.now);
@@ -134,11 +124,7 @@ impl Stage {
             .partition(|effect| told.contains(effect));
         // What time alone makes wanted is seen when its timer fires.
         let due = self.has_looks_due();
-        assert!(
-            due || unseen.is_empty(),
-            "{unseen:?} is wanted, untouched by {:?}",
-            self.given
-        );
+        assert!(due || unseen.is_empty(), "{unseen:?} is wanted, untouched by {:?}", self.given);
         for effect in unseen {
             all.remove(&effect.key());
         }
@@ -162,23 +148,15 @@ impl Stage {
     pub fn ask(&mut self, make: impl FnOnce(u64) -> Input) -> Told {
         let request = self.request();
         let outcome = self.give(make(request));
-        let mut own = outcome
-            .replies
-            .into_iter()
-            .filter(|reply| reply.request == request);
-        let told = own
-            .next()
-            .unwrap_or_else(|| panic!("request {request} was told nothing"));
+        let mut own = outcome.replies.into_iter().filter(|reply| reply.request == request);
+        let told = own.next().unwrap_or_else(|| panic!("request {request} was told nothing"));
         assert!(own.next().is_none(), "request {request} was told twice");
         told.answer
     }
 
     /// What a request was told so far.
     pub fn told(&self, request: u64) -> Option<&Told> {
-        self.replies
-            .iter()
-            .find(|reply| reply.request == request)
-            .map(|reply| &reply.answer)
+        self.replies.iter().find(|reply| reply.request == request).map(|reply| &reply.answer)
     }
 
     // Doors.
@@ -191,21 +169,12 @@ impl Stage {
 
     pub fn try_launch_as(&mut self, id: TaskId, launch: Launch) -> Told {
         let spec = Box::new(launch.into_spec());
-        self.ask(|request| Input::Launch {
-            request,
-            id,
-            spec,
-            reservation: None,
-        })
+        self.ask(|request| Input::Launch { request, id, spec, reservation: None })
     }
 
     pub fn launch(&mut self, launch: Launch) -> TaskId {
         let told = self.try_launch(launch);
-        let Told::Accepted {
-            task,
-            existing: false,
-        } = told
-        else {
+        let Told::Accepted { task, existing: false } = told else {
             panic!("not accepted as a new task: {told:?}");
         };
         task
@@ -222,12 +191,7 @@ impl Stage {
         self.ids += 1;
         let id = TaskId::from_bits(self.ids);
         let spec = Box::new(launch.into_spec());
-        self.ask(|request| Input::Adopt {
-            request,
-            id,
-            spec,
-            session: session.into(),
-        })
+        self.ask(|request| Input::Adopt { request, id, spec, session: session.into() })
     }
 
     pub fn cancel(&mut self, task: TaskId) -> Told {
@@ -246,38 +210,19 @@ impl Stage {
 
     pub fn resume_for(&mut self, task: TaskId, prompt: &str, parent: Option<&str>) -> Told {
         let (prompt, parent) = (Payload::from(prompt), parent.map(parent_ref));
-        self.ask(|request| Input::Resume {
-            request,
-            task,
-            prompt,
-            parent,
-            by: Caller::Person,
-        })
+        self.ask(|request| Input::Resume { request, task, prompt, parent, by: Caller::Person })
     }
 
     pub fn retry(&mut self, task: TaskId) -> Told {
-        self.ask(|request| Input::Retry {
-            request,
-            task,
-            by: Caller::Person,
-        })
+        self.ask(|request| Input::Retry { request, task, by: Caller::Person })
     }
 
     pub fn send(&mut self, task: TaskId, text: &str) -> Told {
-        self.ask(|request| Input::Send {
-            request,
-            task,
-            text: Payload::from(text),
-        })
+        self.ask(|request| Input::Send { request, task, text: Payload::from(text) })
     }
 
     pub fn answer_ask(&mut self, ask: AskId, answer: Answer, by: Caller) -> Told {
-        self.ask(|request| Input::Answer {
-            request,
-            ask,
-            answer,
-            by,
-        })
+        self.ask(|request| Input::Answer { request, ask, answer, by })
     }
 
     /// Reads a task; the reply may come later, under the request that is returned.
@@ -289,12 +234,7 @@ impl Stage {
 
     pub fn wait(&mut self, task: TaskId, ms: u64, by: Caller) -> u64 {
         let request = self.request();
-        self.give(Input::Wait {
-            request,
-            task,
-            ms,
-            by,
-        });
+        self.give(Input::Wait { request, task, ms, by });
         request
     }
 
@@ -312,26 +252,16 @@ impl Stage {
     }
 
     pub fn ack_debrief(&mut self, id: DebriefId) -> Told {
-        self.ask(|request| Input::Ack {
-            request,
-            receipt: Receipt::Debrief(id),
-        })
+        self.ask(|request| Input::Ack { request, receipt: Receipt::Debrief(id) })
     }
 
     pub fn ack_notice(&mut self, task: TaskId, generation: u32) -> Told {
-        self.ask(|request| Input::Ack {
-            request,
-            receipt: Receipt::Notice { task, generation },
-        })
+        self.ask(|request| Input::Ack { request, receipt: Receipt::Notice { task, generation } })
     }
 
     pub fn lease(&mut self, parent: &str) -> Option<DebriefId> {
         let parent = parent_ref(parent);
-        let told = self.ask(|request| Input::Lease {
-            request,
-            consumer: "reader".into(),
-            parent,
-        });
+        let told = self.ask(|request| Input::Lease { request, consumer: "reader".into(), parent });
         let Told::Leased { debrief } = told else {
             panic!("no lease: {told:?}");
         };
@@ -371,30 +301,13 @@ impl Stage {
     pub fn compose(&mut self) -> Vec<Debrief> {
         let mut sealed = Vec::new();
         while let Some(effect) = self.first_wanted(|key| matches!(key, EffectKey::Compose(_))) {
-            let Effect::Compose {
-                parent,
-                id,
-                batch,
-                notices,
-                ..
-            } = effect
-            else {
+            let Effect::Compose { parent, id, batch, notices, .. } = effect else {
                 panic!("a compose of another kind: {effect:?}");
             };
             let text = Payload::from(format!("debrief of {notices:?}").as_str());
             let nonce = format!("n{}", id.bits() % 1_000_000).into();
-            self.give(Input::Composed {
-                parent,
-                batch,
-                notices,
-                id,
-                nonce,
-                text,
-            });
-            let debrief = self
-                .world
-                .debrief(id)
-                .unwrap_or_else(|| panic!("{id} was not sealed"));
+            self.give(Input::Composed { parent, batch, notices, id, nonce, text });
+            let debrief = self.world.debrief(id).unwrap_or_else(|| panic!("{id} was not sealed"));
             sealed.push(debrief.clone());
         }
         sealed
@@ -431,11 +344,7 @@ impl Stage {
             }
             self.fire();
             fired += 1;
-            assert!(
-                fired < FIRED_MAX,
-                "looks do not settle at {}",
-                self.now.tick
-            );
+            assert!(fired < FIRED_MAX, "looks do not settle at {}", self.now.tick);
         }
         self.move_to(target);
     }
@@ -503,12 +412,10 @@ impl Stage {
     }
 
     pub fn records(&self, id: TaskId) -> impl Iterator<Item = &TaskRecord> {
-        self.journal
-            .iter()
-            .filter_map(move |written| match &written.record {
-                Record::Task(of, record) if *of == id => Some(record),
-                Record::Task(..) | Record::Outbox(_) => None,
-            })
+        self.journal.iter().filter_map(move |written| match &written.record {
+            Record::Task(of, record) if *of == id => Some(record),
+            Record::Task(..) | Record::Outbox(_) => None,
+        })
     }
 
     /// The kinds of a task's lines, in order.
@@ -517,33 +424,16 @@ impl Stage {
     }
 
     pub fn count(&self, id: TaskId, word: &str) -> usize {
-        self.records(id)
-            .filter(|record| record.word() == word)
-            .count()
+        self.records(id).filter(|record| record.word() == word).count()
     }
 
     /// The states a task went through.
     pub fn path(&self, id: TaskId) -> Vec<State> {
-        let adopted = |record: &TaskRecord| {
-            matches!(
-                record,
-                TaskRecord::Accepted {
-                    adopted: Some(_),
-                    ..
-                }
-            )
-        };
-        let first = if self.records(id).any(adopted) {
-            State::Running
-        } else {
-            State::Queued
-        };
+        let adopted =
+            |record: &TaskRecord| matches!(record, TaskRecord::Accepted { adopted: Some(_), .. });
+        let first = if self.records(id).any(adopted) { State::Running } else { State::Queued };
         let moves = self.records(id).filter_map(|record| {
-            if let TaskRecord::Moved { to, .. } = record {
-                Some(*to)
-            } else {
-                None
-            }
+            if let TaskRecord::Moved { to, .. } = record { Some(*to) } else { None }
         });
         [first].into_iter().chain(moves).collect()
     }
@@ -551,10 +441,8 @@ impl Stage {
     /// The text that a reference stands for.
     pub fn text(&self, text: Option<homing_core::payload::TextRef>) -> Option<String> {
         let digest = text?.digest;
-        let found = self
-            .texts
-            .iter()
-            .find(|text| homing_core::payload::Digest::of(&text.bytes) == digest);
+        let found =
+            self.texts.iter().find(|text| homing_core::payload::Digest::of(&text.bytes) == digest);
         let found =
             found.unwrap_or_else(|| panic!("the text {digest:?} was never given to the store"));
         Some(String::from_utf8_lossy(&found.bytes).into_owned())
@@ -582,10 +470,7 @@ impl Stage {
     }
 
     pub fn first_wanted(&self, which: impl Fn(&EffectKey) -> bool) -> Option<Effect> {
-        self.wanted
-            .iter()
-            .find(|(key, _)| which(key))
-            .map(|(_, effect)| effect.clone())
+        self.wanted.iter().find(|(key, _)| which(key)).map(|(_, effect)| effect.clone())
     }
 
     pub fn wants(&self, key: &EffectKey) -> bool {
@@ -619,10 +504,7 @@ impl Stage {
 
     /// How often an effect became wanted.
     pub fn times_wished(&self, key: &EffectKey) -> usize {
-        self.wished
-            .iter()
-            .filter(|effect| effect.key() == *key)
-            .count()
+        self.wished.iter().filter(|effect| effect.key() == *key).count()
     }
 
     pub fn posts(&self) -> Vec<PostId> {

@@ -17,13 +17,7 @@ pub(super) struct Capture {
 
 impl Capture {
     pub(super) fn new(head_max: usize, tail_max: usize) -> Self {
-        Self {
-            head: Vec::new(),
-            tail: VecDeque::new(),
-            head_max,
-            tail_max,
-            total: 0,
-        }
+        Self { head: Vec::new(), tail: VecDeque::new(), head_max, tail_max, total: 0 }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
@@ -38,10 +32,7 @@ impl Capture {
     }
 
     pub(super) fn is_blank(&self) -> bool {
-        self.head
-            .iter()
-            .chain(&self.tail)
-            .all(u8::is_ascii_whitespace)
+        self.head.iter().chain(&self.tail).all(u8::is_ascii_whitespace)
     }
 
     /// What is kept, with a line where something was left out.
@@ -98,10 +89,7 @@ mod tests {
             capture.push(piece.as_bytes());
         }
         let payload = capture.payload().unwrap();
-        assert_eq!(
-            (&*payload.bytes, payload.text.full_bytes),
-            (&b"abcdefgh"[..], None)
-        );
+        assert_eq!((&*payload.bytes, payload.text.full_bytes), (&b"abcdefgh"[..], None));
     }
 
     #[test]

@@ -48,18 +48,16 @@ impl Claims {
         let path = self.path(task, attempt);
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => Ok(Claimed::Now(Claim { file, path })),
-            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(Claimed::Before(
-                self.find(task, attempt)?.unwrap_or(Mark::Blank),
-            )),
+            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {
+                Ok(Claimed::Before(self.find(task, attempt)?.unwrap_or(Mark::Blank)))
+            }
             Err(why) => Err(why),
         }
     }
 
     pub(super) fn find(&self, task: TaskId, attempt: u32) -> io::Result<Option<Mark>> {
         match std::fs::read_to_string(self.path(task, attempt)) {
-            Ok(text) => Ok(Some(
-                Leader::parse(text.trim_end()).map_or(Mark::Blank, Mark::Started),
-            )),
+            Ok(text) => Ok(Some(Leader::parse(text.trim_end()).map_or(Mark::Blank, Mark::Started))),
             Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(why) => Err(why),
         }
@@ -98,10 +96,7 @@ mod tests {
         let claims = Claims::new(directory.path().join("claims")).unwrap();
         let task = TaskId::from_bits(7);
         assert!(matches!(claims.take(task, 1).unwrap(), Claimed::Now(_)));
-        assert!(matches!(
-            claims.take(task, 1).unwrap(),
-            Claimed::Before(Mark::Blank)
-        ));
+        assert!(matches!(claims.take(task, 1).unwrap(), Claimed::Before(Mark::Blank)));
         assert!(matches!(claims.take(task, 2).unwrap(), Claimed::Now(_)));
     }
 

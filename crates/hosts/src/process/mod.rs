@@ -82,11 +82,7 @@ impl ProcessHost {
     /// Claims are kept in `directory`, which is made if it is not there.
     pub fn new(directory: impl Into<PathBuf>) -> io::Result<Self> {
         let claims = Claims::new(directory.into())?;
-        Ok(Self {
-            claims,
-            table: Mutex::default(),
-            grace: GRACE,
-        })
+        Ok(Self { claims, table: Mutex::default(), grace: GRACE })
     }
 
     /// How long a command that is asked to end may take before it is killed.
@@ -160,20 +156,14 @@ impl ProcessHost {
                 match timeout(STOP_MAX.max(self.grace * 2), run.ended()).await {
                     Ok(Fact::LookFailed { why }) => Fact::StopRefused { why },
                     Ok(_) => Fact::Stopped,
-                    Err(_) => Fact::StopRefused {
-                        why: "the command does not end".into(),
-                    },
+                    Err(_) => Fact::StopRefused { why: "the command does not end".into() },
                 }
             }
             Found::Left(leader) => match leader.end_group(self.grace).await {
                 Ok(()) => Fact::Stopped,
-                Err(why) => Fact::StopRefused {
-                    why: why.to_string().into(),
-                },
+                Err(why) => Fact::StopRefused { why: why.to_string().into() },
             },
-            Found::Blank => Fact::StopRefused {
-                why: UNKNOWN_START.into(),
-            },
+            Found::Blank => Fact::StopRefused { why: UNKNOWN_START.into() },
             Found::Nothing => {
                 let key = (place.task, place.fence.attempt);
                 self.lock().known.entry(key).or_insert(Known::Void);
@@ -190,34 +180,21 @@ const UNKNOWN_END: &str =
     "the command outlived the homing that started it; how it ended is not known";
 
 fn made(leader: &Leader) -> Vec<Fact> {
-    vec![
-        Fact::SessionMade {
-            session: leader.to_string().into(),
-        },
-        Fact::PromptTaken,
-    ]
+    vec![Fact::SessionMade { session: leader.to_string().into() }, Fact::PromptTaken]
 }
 
 fn not_started(name: &str, why: &str) -> Fact {
-    Fact::StartFailed {
-        error: HostError::new(ErrorClass::Other, name, why),
-    }
+    Fact::StartFailed { error: HostError::new(ErrorClass::Other, name, why) }
 }
 
 /// An attempt that was opened before: never started again.
 fn found_again(mark: Mark) -> Vec<Fact> {
     match mark {
-        Mark::Blank => vec![Fact::Interrupted {
-            why: UNKNOWN_START.into(),
-        }],
+        Mark::Blank => vec![Fact::Interrupted { why: UNKNOWN_START.into() }],
         Mark::Started(leader) => match leader.group_runs() {
             Ok(true) => made(&leader),
-            Ok(false) => vec![Fact::Interrupted {
-                why: UNKNOWN_END.into(),
-            }],
-            Err(why) => vec![Fact::StartUnsure {
-                why: why.to_string().into(),
-            }],
+            Ok(false) => vec![Fact::Interrupted { why: UNKNOWN_END.into() }],
+            Err(why) => vec![Fact::StartUnsure { why: why.to_string().into() }],
         },
     }
 }
@@ -241,19 +218,13 @@ fn look_at(found: Found) -> Fact {
         Found::Run(run) => run.end().unwrap_or_else(|| running(Tri::Yes)),
         Found::Left(leader) => match leader.group_runs() {
             Ok(true) => running(Tri::Unknown),
-            Ok(false) => Fact::Interrupted {
-                why: UNKNOWN_END.into(),
-            },
-            Err(why) => Fact::LookFailed {
-                why: why.to_string().into(),
-            },
+            Ok(false) => Fact::Interrupted { why: UNKNOWN_END.into() },
+            Err(why) => Fact::LookFailed { why: why.to_string().into() },
         },
-        Found::Blank => Fact::Interrupted {
-            why: UNKNOWN_START.into(),
-        },
-        Found::Nothing => Fact::LookFailed {
-            why: "nothing of this attempt was started here".into(),
-        },
+        Found::Blank => Fact::Interrupted { why: UNKNOWN_START.into() },
+        Found::Nothing => {
+            Fact::LookFailed { why: "nothing of this attempt was started here".into() }
+        }
         Found::Odd(why) => Fact::LookFailed { why },
     }
 }
@@ -264,10 +235,7 @@ impl Host for ProcessHost {
     }
 
     fn caps(&self) -> Caps {
-        Caps {
-            prompts: false,
-            goes_on: false,
-        }
+        Caps { prompts: false, goes_on: false }
     }
 
     fn check<'a>(
@@ -276,9 +244,9 @@ impl Host for ProcessHost {
         _: Option<&'a Model>,
     ) -> Flight<'a, Result<(), String>> {
         let known = match agent {
-            Some(agent) => Err(format!(
-                "agent: the process host runs commands and knows no agent {agent:?}"
-            )),
+            Some(agent) => {
+                Err(format!("agent: the process host runs commands and knows no agent {agent:?}"))
+            }
             None => Ok(()),
         };
         Box::pin(std::future::ready(known))
@@ -295,20 +263,14 @@ impl Host for ProcessHost {
             (_, Some(_)) => "a command takes no further prompts",
             (_, None) => "it is not a session of the process host",
         };
-        let fact = Fact::PromptRefused {
-            error: HostError::new(ErrorClass::Other, "prompt", why),
-        };
+        let fact = Fact::PromptRefused { error: HostError::new(ErrorClass::Other, "prompt", why) };
         Box::pin(std::future::ready(fact))
     }
 
     fn watch(&self, place: Place, reports: Arc<dyn Reports>) {
         let key = (place.task, place.fence.attempt);
         let found = self.find(&place);
-        let watch = Watch {
-            place,
-            reports,
-            grace: self.grace,
-        };
+        let watch = Watch { place, reports, grace: self.grace };
         let watch = tokio::spawn(watch.watch(found)).abort_handle();
         if let Some(before) = self.lock().watches.insert(key, watch) {
             before.abort();

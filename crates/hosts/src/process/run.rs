@@ -50,41 +50,22 @@ impl Run {
         let mut child = Reaped(Some(child));
         let prepared = prepare(&child, out, err).map_err(|why| start_error("spawn", &why));
         let (leader, leader_end, out, err) = prepared?;
-        let output = Output {
-            out: Capture::new(HALF_MAX, HALF_MAX),
-            err: Capture::new(0, ERRORS_MAX),
-        };
+        let output =
+            Output { out: Capture::new(HALF_MAX, HALF_MAX), err: Capture::new(0, ERRORS_MAX) };
         let output = Arc::new(Mutex::new(output));
         let (written, written_seen) = watch::channel(0);
         let (end, end_seen) = watch::channel(None);
         let (stop, stop_seen) = watch::channel(0);
-        let pipes = Pipes {
-            out,
-            err,
-            output: Arc::clone(&output),
-            written,
-        };
+        let pipes = Pipes { out, err, output: Arc::clone(&output), written };
         if let Some(child) = child.0.take() {
-            let keeper = Keeper {
-                child,
-                leader: leader.clone(),
-                leader_end,
-                pipes,
-                stop: stop_seen,
-                grace,
-            };
+            let keeper =
+                Keeper { child, leader: leader.clone(), leader_end, pipes, stop: stop_seen, grace };
             tokio::spawn(async move {
                 let fact = keeper.keep().await;
                 end.send_replace(Some(fact));
             });
         }
-        Ok(Self {
-            leader,
-            stop,
-            end: end_seen,
-            written: written_seen,
-            output,
-        })
+        Ok(Self { leader, stop, end: end_seen, written: written_seen, output })
     }
 
     pub(super) fn leader(&self) -> &Leader {
@@ -101,9 +82,9 @@ impl Run {
         let mut end = self.end.clone();
         match end.wait_for(Option::is_some).await.map(|fact| fact.clone()) {
             Ok(Some(fact)) => fact,
-            Ok(None) | Err(_) => Fact::LookFailed {
-                why: "nobody waits for the command any more".into(),
-            },
+            Ok(None) | Err(_) => {
+                Fact::LookFailed { why: "nobody waits for the command any more".into() }
+            }
         }
     }
 
@@ -146,24 +127,14 @@ fn spawn(opening: &Opening) -> Result<(Child, PipeReader, PipeReader), HostError
     let order = &opening.order;
     let refused = |name: &str, why: &str| Err(HostError::new(ErrorClass::Other, name, why));
     let Some((program, arguments)) = order.command.split_first() else {
-        return refused(
-            "command",
-            "the process host runs a command, and none was given",
-        );
+        return refused("command", "the process host runs a command, and none was given");
     };
     if !order.env.is_empty() {
         let names = order.env.join(", ");
-        return refused(
-            "env",
-            &format!("the process host cannot pass variables on yet: {names}"),
-        );
+        return refused("env", &format!("the process host cannot pass variables on yet: {names}"));
     }
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .process_group(0)
-        .env_clear()
-        .envs(passed_on(std::env::vars_os()));
+    command.args(arguments).process_group(0).env_clear().envs(passed_on(std::env::vars_os()));
     command.env("HOMING_TASK", opening.task.to_string());
     if let Some(model) = &opening.model {
         command.env("HOMING_MODEL", model.to_string());
@@ -201,12 +172,7 @@ fn prepare(
     let pid = child.0.as_ref().map(Child::id).unwrap_or_default();
     let leader = Leader::of(pid)?;
     let end = leader.end()?;
-    Ok((
-        leader,
-        end,
-        Receiver::from_owned_fd(out.into())?,
-        Receiver::from_owned_fd(err.into())?,
-    ))
+    Ok((leader, end, Receiver::from_owned_fd(out.into())?, Receiver::from_owned_fd(err.into())?))
 }
 
 /// A program that is not there stays so; a machine that is out of something may have it again soon.
@@ -215,11 +181,7 @@ fn start_error(name: &str, why: &io::Error) -> HostError {
         why.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory | io::ErrorKind::ResourceBusy
     );
-    let class = if soon {
-        ErrorClass::Transient
-    } else {
-        ErrorClass::Other
-    };
+    let class = if soon { ErrorClass::Transient } else { ErrorClass::Other };
     HostError::new(class, "spawn", &format!("{name}: {why}"))
 }
 
@@ -255,14 +217,8 @@ impl Keeper {
         self.pipes.drain();
         match self.child.wait() {
             Ok(status) => {
-                let exit = Exit {
-                    code: status.code(),
-                    signal: status.signal(),
-                };
-                Fact::Exited {
-                    exit,
-                    text: text(&lock(&self.pipes.output), exit),
-                }
+                let exit = Exit { code: status.code(), signal: status.signal() };
+                Fact::Exited { exit, text: text(&lock(&self.pipes.output), exit) }
             }
             Err(why) => Fact::Interrupted {
                 why: format!("how the command ended is not known: {why}").into(),
@@ -288,13 +244,7 @@ async fn asked(stop: &mut watch::Receiver<u32>) {
 /// What is told of the output: of a command that failed, the end of its errors too.
 fn text(output: &Output, exit: Exit) -> Option<Payload> {
     let payload = output.out.payload();
-    if exit
-        == (Exit {
-            code: Some(0),
-            signal: None,
-        })
-        || output.err.is_blank()
-    {
+    if exit == (Exit { code: Some(0), signal: None }) || output.err.is_blank() {
         return payload;
     }
     let mut bytes = output.out.bytes();
@@ -360,10 +310,7 @@ impl Pipes {
     /// Takes what is still in the pipes. Whoever else holds their other end is not waited for.
     fn drain(&self) {
         for (pipe, into) in [
-            (
-                &self.out,
-                (|output| &mut output.out) as fn(&mut Output) -> &mut Capture,
-            ),
+            (&self.out, (|output| &mut output.out) as fn(&mut Output) -> &mut Capture),
             (&self.err, |output| &mut output.err),
         ] {
             let mut piece = vec![0; PIECE];
@@ -381,8 +328,7 @@ impl Pipes {
 
     fn keep(&self, piece: &[u8], into: fn(&mut Output) -> &mut Capture) {
         into(&mut lock(&self.output)).push(piece);
-        self.written
-            .send_modify(|written| *written += piece.len() as u64);
+        self.written.send_modify(|written| *written += piece.len() as u64);
     }
 }
 
@@ -392,15 +338,8 @@ mod tests {
 
     #[test]
     fn only_listed_variables_are_passed_on() {
-        let all = [
-            "PATH",
-            "HOMING_TOKEN",
-            "LC_ALL",
-            "AWS_SECRET_ACCESS_KEY",
-            "LANGUAGE",
-            "HOME",
-            "TERM",
-        ];
+        let all =
+            ["PATH", "HOMING_TOKEN", "LC_ALL", "AWS_SECRET_ACCESS_KEY", "LANGUAGE", "HOME", "TERM"];
         let all = all.map(|name| (OsString::from(name), OsString::from("x")));
         let names: Vec<OsString> = passed_on(all.into_iter()).map(|(name, _)| name).collect();
         assert_eq!(names, ["PATH", "LC_ALL", "HOME", "TERM"]);

@@ -31,12 +31,8 @@ impl Watch {
             Found::Left(leader) => {
                 self.report(running(Tri::Unknown)).await;
                 let end = match self.left_ended(&leader).await {
-                    Ok(()) => Fact::Interrupted {
-                        why: UNKNOWN_END.into(),
-                    },
-                    Err(why) => Fact::LookFailed {
-                        why: why.to_string().into(),
-                    },
+                    Ok(()) => Fact::Interrupted { why: UNKNOWN_END.into() },
+                    Err(why) => Fact::LookFailed { why: why.to_string().into() },
                 };
                 self.report(end).await;
             }
@@ -73,8 +69,6 @@ impl Watch {
     }
 
     async fn report(&self, fact: Fact) {
-        self.reports
-            .report(self.place.task, self.place.fence, fact)
-            .await;
+        self.reports.report(self.place.task, self.place.fence, fact).await;
     }
 }

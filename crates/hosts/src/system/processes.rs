@@ -32,11 +32,7 @@ impl Leader {
     pub fn of(pid: u32) -> io::Result<Self> {
         let pid = i32::try_from(pid).map_err(io::Error::other)?;
         let stat = stat(pid)?.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        Ok(Self {
-            pid,
-            start: stat.start,
-            boot: short_boot()?,
-        })
+        Ok(Self { pid, start: stat.start, boot: short_boot()? })
     }
 
     /// Reads a name back.
@@ -45,11 +41,7 @@ impl Leader {
         let (pid, start, boot) = (parts.next()?, parts.next()?, parts.next()?);
         let known = parts.next().is_none() && boot.len() == BOOT_CHARS;
         let pid = pid.parse().ok().filter(|pid| *pid > 1)?;
-        known.then_some(Self {
-            pid,
-            start: start.parse().ok()?,
-            boot: boot.into(),
-        })
+        known.then_some(Self { pid, start: start.parse().ok()?, boot: boot.into() })
     }
 
     /// Whether any process of its group runs. Nothing survives a boot.
@@ -87,9 +79,7 @@ impl Leader {
         }
         self.signal_group(Signal::KILL)?;
         let why = "it does not end, even by SIGKILL";
-        timeout(KILLED_WITHIN, self.group_ended())
-            .await
-            .map_err(|_| io::Error::other(why))?
+        timeout(KILLED_WITHIN, self.group_ended()).await.map_err(|_| io::Error::other(why))?
     }
 
     pub fn signal_group(&self, signal: Signal) -> io::Result<()> {
@@ -143,11 +133,7 @@ impl fmt::Display for Leader {
 }
 
 fn short_boot() -> io::Result<Arc<str>> {
-    Ok(super::boot_id()?
-        .chars()
-        .take(BOOT_CHARS)
-        .collect::<String>()
-        .into())
+    Ok(super::boot_id()?.chars().take(BOOT_CHARS).collect::<String>().into())
 }
 
 /// The end of one process, to be waited for. Does not reap it.
@@ -203,11 +189,7 @@ fn read_stat(line: &str) -> Option<Stat> {
     let state = fields.next()?;
     let group = fields.nth(1)?.parse().ok()?;
     let start = fields.nth(16)?.parse().ok()?;
-    Some(Stat {
-        runs: !matches!(state, "Z" | "X"),
-        group,
-        start,
-    })
+    Some(Stat { runs: !matches!(state, "Z" | "X"), group, start })
 }
 
 #[cfg(test)]
@@ -230,36 +212,20 @@ mod tests {
     fn a_name_reads_back_and_garbage_does_not() {
         let own = Leader::of(std::process::id()).unwrap();
         assert_eq!(Leader::parse(&own.to_string()), Some(own));
-        for text in [
-            "",
-            "1.2",
-            "0.1.aaaaaaaa",
-            "-4.1.aaaaaaaa",
-            "4.x.aaaaaaaa",
-            "4.1.aaaaaaaa.5",
-            "4.1.a",
-        ] {
+        for text in
+            ["", "1.2", "0.1.aaaaaaaa", "-4.1.aaaaaaaa", "4.x.aaaaaaaa", "4.1.aaaaaaaa.5", "4.1.a"]
+        {
             assert_eq!(Leader::parse(text), None, "{text}");
         }
     }
 
     #[test]
     fn r4_a_recycled_pid_is_another_process_and_is_never_signalled() {
-        let mut child = Command::new("sleep")
-            .arg("1000")
-            .process_group(0)
-            .spawn()
-            .unwrap();
+        let mut child = Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
         let now = Leader::of(child.id()).unwrap();
         assert!(now.group_runs().unwrap());
-        let before = Leader {
-            start: now.start - 1,
-            ..now.clone()
-        };
-        let other_boot = Leader {
-            boot: "00000000".into(),
-            ..now.clone()
-        };
+        let before = Leader { start: now.start - 1, ..now.clone() };
+        let other_boot = Leader { boot: "00000000".into(), ..now.clone() };
         for gone in [before, other_boot] {
             assert!(!gone.is_there().unwrap());
             assert!(!gone.group_runs().unwrap());

@@ -60,10 +60,7 @@ pub fn the_boot_stays_the_same(factory: &mut dyn ClockFactory) {
 pub fn two_clocks_of_one_machine_agree(factory: &mut dyn ClockFactory) {
     let (first, second) = (factory.clock(), factory.clock());
     let (before, between, after) = (first.mono(), second.mono(), first.mono());
-    assert!(
-        before <= between && between <= after,
-        "{before} {between} {after}"
-    );
+    assert!(before <= between && between <= after, "{before} {between} {after}");
     assert_eq!(first.boot(), second.boot());
 }
 

@@ -128,10 +128,7 @@ pub fn is_lacking(factory: &dyn HostFactory, case: &str) -> bool {
 }
 
 /// The first turn of the first attempt.
-const FENCE: Fence = Fence {
-    attempt: 1,
-    turn: 1,
-};
+const FENCE: Fence = Fence { attempt: 1, turn: 1 };
 
 fn task(number: u64) -> TaskId {
     TaskId::from_bits(number)
@@ -147,10 +144,7 @@ fn session(facts: &[Fact]) -> Arc<str> {
 fn prompting(opening: &Opening, session: &Arc<str>) -> Prompting {
     Prompting {
         task: opening.task,
-        fence: Fence {
-            attempt: opening.attempt,
-            turn: 1,
-        },
+        fence: Fence { attempt: opening.attempt, turn: 1 },
         session: Arc::clone(session),
         kind: TurnKind::First,
         text: opening.prompt.clone(),
@@ -162,20 +156,10 @@ async fn begin(host: &dyn Host, opening: Opening) -> Place {
     let facts = host.open(opening.clone()).await;
     let session = session(&facts);
     if !facts.contains(&Fact::PromptTaken) {
-        assert_eq!(
-            host.prompt(prompting(&opening, &session)).await,
-            Fact::PromptTaken
-        );
+        assert_eq!(host.prompt(prompting(&opening, &session)).await, Fact::PromptTaken);
     }
-    let fence = Fence {
-        attempt: opening.attempt,
-        turn: 1,
-    };
-    Place {
-        task: opening.task,
-        fence,
-        session: Some(session),
-    }
+    let fence = Fence { attempt: opening.attempt, turn: 1 };
+    Place { task: opening.task, fence, session: Some(session) }
 }
 
 /// The end that a fact shows: what was said, whatever shape the record has.
@@ -187,9 +171,7 @@ fn end_of(fact: &Fact) -> Option<Option<Payload>> {
 
 fn assert_answered(fact: &Fact) {
     let text = end_of(fact).flatten();
-    let said = text
-        .as_ref()
-        .map(|text| String::from_utf8_lossy(&text.bytes).trim().to_owned());
+    let said = text.as_ref().map(|text| String::from_utf8_lossy(&text.bytes).trim().to_owned());
     assert_eq!(said.as_deref(), Some(ANSWER), "{fact:?}");
 }
 

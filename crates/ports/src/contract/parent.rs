@@ -60,18 +60,12 @@ macro_rules! parent_contract {
 
 fn delivery(parent: &ParentRef, key: u64, text: &str) -> Delivery {
     let text = text.as_bytes().to_vec();
-    Delivery {
-        key: DebriefId::from_bits(key),
-        parent: parent.clone(),
-        text,
-        tries: 0,
-    }
+    Delivery { key: DebriefId::from_bits(key), parent: parent.clone(), text, tries: 0 }
 }
 
 fn told(factory: &mut dyn ParentFactory, who: &ParentRef) -> Vec<(DebriefId, String)> {
     let told = factory.told(who).into_iter();
-    told.map(|(key, text)| (key, String::from_utf8_lossy(&text).into_owned()))
-        .collect()
+    told.map(|(key, text)| (key, String::from_utf8_lossy(&text).into_owned())).collect()
 }
 
 fn key(bits: u64) -> DebriefId {
@@ -98,10 +92,7 @@ pub async fn a_debrief_is_told_as_it_was_sealed(factory: &mut dyn ParentFactory)
 pub async fn n13_the_same_key_twice_is_one_message(factory: &mut dyn ParentFactory) {
     let (parent, who) = (factory.parent(), factory.somebody());
     for tries in 0..3 {
-        let again = Delivery {
-            tries,
-            ..delivery(&who, 1, "once")
-        };
+        let again = Delivery { tries, ..delivery(&who, 1, "once") };
         assert_taken(&parent.deliver(again).await);
     }
     assert_eq!(told(factory, &who), [(key(1), "once".to_owned())]);
@@ -113,10 +104,7 @@ pub async fn n9_before_a_second_send_the_parent_is_asked_whether_it_has_the_key(
     let (parent, who) = (factory.parent(), factory.somebody());
     let first = delivery(&who, 1, "once");
     factory.lose_reply(&who);
-    assert!(matches!(
-        parent.deliver(first.clone()).await,
-        DeliveryFact::Failed { .. }
-    ));
+    assert!(matches!(parent.deliver(first.clone()).await, DeliveryFact::Failed { .. }));
     assert_eq!(factory.asked(key(1)), 0);
     assert_taken(&parent.deliver(Delivery { tries: 1, ..first }).await);
     assert_eq!(factory.asked(key(1)), 1);
@@ -125,14 +113,7 @@ pub async fn n9_before_a_second_send_the_parent_is_asked_whether_it_has_the_key(
 
 pub async fn what_never_arrived_is_sent_again_under_its_key(factory: &mut dyn ParentFactory) {
     let (parent, who) = (factory.parent(), factory.somebody());
-    assert_taken(
-        &parent
-            .deliver(Delivery {
-                tries: 4,
-                ..delivery(&who, 1, "late")
-            })
-            .await,
-    );
+    assert_taken(&parent.deliver(Delivery { tries: 4, ..delivery(&who, 1, "late") }).await);
     assert_eq!(told(factory, &who), [(key(1), "late".to_owned())]);
 }
 
@@ -153,14 +134,8 @@ pub async fn nobody_is_told_what_another_is_owed(factory: &mut dyn ParentFactory
 pub async fn n3_a_parent_in_a_turn_is_left_alone(factory: &mut dyn ParentFactory) {
     let (parent, who) = (factory.parent(), factory.somebody());
     factory.begin_turn(&who);
-    assert!(matches!(
-        parent.look(who.clone()).await,
-        ParentFact::TurnBegan { .. }
-    ));
-    assert_eq!(
-        parent.deliver(delivery(&who, 1, "later")).await,
-        DeliveryFact::Busy
-    );
+    assert!(matches!(parent.look(who.clone()).await, ParentFact::TurnBegan { .. }));
+    assert_eq!(parent.deliver(delivery(&who, 1, "later")).await, DeliveryFact::Busy);
     assert_eq!(told(factory, &who), []);
     factory.end_turn(&who);
     assert_eq!(parent.look(who.clone()).await, ParentFact::Between);
@@ -175,14 +150,7 @@ pub async fn n2_a_parent_that_cannot_be_reached_proves_nothing(factory: &mut dyn
     let failed = parent.deliver(delivery(&who, 1, "later")).await;
     assert!(matches!(failed, DeliveryFact::Failed { .. }), "{failed:?}");
     factory.set_unreachable(&who, false);
-    assert_taken(
-        &parent
-            .deliver(Delivery {
-                tries: 1,
-                ..delivery(&who, 1, "later")
-            })
-            .await,
-    );
+    assert_taken(&parent.deliver(Delivery { tries: 1, ..delivery(&who, 1, "later") }).await);
     assert_eq!(told(factory, &who).len(), 1);
 }
 
@@ -191,10 +159,7 @@ pub async fn g9_a_deleted_parent_is_gone(factory: &mut dyn ParentFactory) {
     factory.delete(&who);
     assert_eq!(parent.look(who.clone()).await, ParentFact::Deleted);
     for tries in 0..2 {
-        let never = Delivery {
-            tries,
-            ..delivery(&who, 1, "never")
-        };
+        let never = Delivery { tries, ..delivery(&who, 1, "never") };
         assert_eq!(parent.deliver(never).await, DeliveryFact::Gone);
     }
 }

@@ -62,19 +62,12 @@ macro_rules! room_contract {
 
 fn message(factory: &mut dyn RoomFactory, key: u64, text: &str) -> Message {
     let origin = factory.origin();
-    Message {
-        key: PostId::from_bits(key),
-        origin,
-        text: text.as_bytes().to_vec(),
-        tries: 0,
-    }
+    Message { key: PostId::from_bits(key), origin, text: text.as_bytes().to_vec(), tries: 0 }
 }
 
 fn texts(factory: &mut dyn RoomFactory) -> Vec<String> {
     let texts = factory.texts().into_iter();
-    texts
-        .map(|text| String::from_utf8_lossy(&text).into_owned())
-        .collect()
+    texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
 }
 
 pub async fn a_message_is_read_as_it_was_sealed(factory: &mut dyn RoomFactory) {
@@ -88,10 +81,7 @@ pub async fn a_message_is_read_as_it_was_sealed(factory: &mut dyn RoomFactory) {
 pub async fn n13_the_same_key_twice_is_one_message(factory: &mut dyn RoomFactory) {
     let room = factory.room();
     for tries in 0..3 {
-        let message = Message {
-            tries,
-            ..message(factory, 1, "once")
-        };
+        let message = Message { tries, ..message(factory, 1, "once") };
         assert_eq!(room.post(message).await, PostFact::Posted);
     }
     assert_eq!(texts(factory), ["once"]);
@@ -101,14 +91,8 @@ pub async fn a_lost_reply_posted_again_is_one_message(factory: &mut dyn RoomFact
     let room = factory.room();
     let first = message(factory, 1, "once");
     factory.lose_reply();
-    assert!(matches!(
-        room.post(first.clone()).await,
-        PostFact::Failed { .. }
-    ));
-    assert_eq!(
-        room.post(Message { tries: 1, ..first }).await,
-        PostFact::Posted
-    );
+    assert!(matches!(room.post(first.clone()).await, PostFact::Failed { .. }));
+    assert_eq!(room.post(Message { tries: 1, ..first }).await, PostFact::Posted);
     assert_eq!(texts(factory), ["once"]);
 }
 
@@ -139,14 +123,7 @@ pub async fn g16_a_room_that_limits_says_how_long_and_takes_nothing(factory: &mu
     };
     assert_eq!(retry_after_ms, Some(7_000));
     assert_eq!(texts(factory), [""; 0]);
-    assert_eq!(
-        room.post(Message {
-            tries: 1,
-            ..message
-        })
-        .await,
-        PostFact::Posted
-    );
+    assert_eq!(room.post(Message { tries: 1, ..message }).await, PostFact::Posted);
     assert_eq!(texts(factory), ["later"]);
 }
 
@@ -155,10 +132,7 @@ pub async fn g17_a_closed_room_says_so_for_good(factory: &mut dyn RoomFactory) {
     let message = message(factory, 1, "never");
     factory.close();
     for _ in 0..2 {
-        assert!(matches!(
-            room.post(message.clone()).await,
-            PostFact::Closed { .. }
-        ));
+        assert!(matches!(room.post(message.clone()).await, PostFact::Closed { .. }));
     }
     assert_eq!(texts(factory), [""; 0]);
 }

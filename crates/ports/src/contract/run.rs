@@ -30,10 +30,7 @@ pub fn block_on(case: Flight<'_, ()>) {
     let started = Instant::now();
     while case.as_mut().poll(&mut context) == Poll::Pending {
         let left = CASE_MAX.saturating_sub(started.elapsed());
-        assert!(
-            !left.is_zero(),
-            "the case waits for something that does not come"
-        );
+        assert!(!left.is_zero(), "the case waits for something that does not come");
         thread::park_timeout(left);
     }
 }

@@ -139,11 +139,7 @@ pub fn outbox(key: &str, open: bool) -> OutboxRow {
 }
 
 pub fn blob(name: &str, task: Option<TaskId>, bytes: &[u8]) -> Blob {
-    Blob {
-        name: name.to_owned(),
-        task,
-        bytes: bytes.into(),
-    }
+    Blob { name: name.to_owned(), task, bytes: bytes.into() }
 }
 
 /// A group in the making, its numbers right unless a case spoils them.
@@ -155,10 +151,7 @@ pub struct Draft {
 
 impl Draft {
     pub fn after(head: u64) -> Self {
-        Self {
-            head,
-            group: Group::default(),
-        }
+        Self { head, group: Group::default() }
     }
 
     /// One journal row of the task, and the row itself as it then stands.
@@ -208,12 +201,7 @@ pub fn refused(store: &mut dyn Store, group: &Group) -> String {
     match outcome {
         Err(CommitError::Failed { what }) => what,
         Ok(()) | Err(CommitError::Unknown { .. } | CommitError::Fatal { .. }) => {
-            assert_eq!(
-                outcome,
-                Err(CommitError::Failed {
-                    what: "anything".to_owned()
-                })
-            );
+            assert_eq!(outcome, Err(CommitError::Failed { what: "anything".to_owned() }));
             String::new()
         }
     }
@@ -236,14 +224,9 @@ mod tests {
             ("recovery", include_str!("store/recovery.rs")),
             ("retention", include_str!("store/retention.rs")),
         ] {
-            let cases = source
-                .lines()
-                .filter_map(|line| line.strip_prefix("pub fn "));
+            let cases = source.lines().filter_map(|line| line.strip_prefix("pub fn "));
             for case in cases.filter_map(|line| line.split('(').next()) {
-                assert!(
-                    list.contains(&format!(" {group}::{case},")),
-                    "{group}::{case} never runs"
-                );
+                assert!(list.contains(&format!(" {group}::{case},")), "{group}::{case} never runs");
             }
         }
     }

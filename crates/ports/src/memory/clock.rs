@@ -104,10 +104,7 @@ mod tests {
         let clock = MemoryClock::new();
         let mono = clock.mono();
         clock.jump_wall(-3_600_000);
-        assert_eq!(
-            (clock.mono(), clock.wall()),
-            (mono, MemoryClock::FIRST_WALL - 3_600_000)
-        );
+        assert_eq!((clock.mono(), clock.wall()), (mono, MemoryClock::FIRST_WALL - 3_600_000));
     }
 
     #[test]

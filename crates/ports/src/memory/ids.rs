@@ -14,9 +14,7 @@ pub struct MemoryIds {
 
 impl MemoryIds {
     pub fn seeded(seed: u64) -> Self {
-        Self {
-            next: AtomicU64::new(mix(seed)),
-        }
+        Self { next: AtomicU64::new(mix(seed)) }
     }
 }
 

@@ -93,11 +93,7 @@ impl MemoryParent {
 
     /// What it was told, in the order it came.
     pub fn told(&self, parent: &ParentRef) -> Vec<Told> {
-        self.lock()
-            .parents
-            .get(parent)
-            .map(|one| one.told.clone())
-            .unwrap_or_default()
+        self.lock().parents.get(parent).map(|one| one.told.clone()).unwrap_or_default()
     }
 
     /// How often a delivery was tried, with anybody.
@@ -122,11 +118,7 @@ impl MemoryParent {
         match self.lock().parents.get(parent) {
             Some(one) if one.deleted => ParentFact::Deleted,
             Some(one) if one.unreachable => ParentFact::Unreachable,
-            Some(One {
-                turn: Some(turn), ..
-            }) => ParentFact::TurnBegan {
-                turn: Arc::clone(turn),
-            },
+            Some(One { turn: Some(turn), .. }) => ParentFact::TurnBegan { turn: Arc::clone(turn) },
             Some(_) | None => ParentFact::Between,
         }
     }
@@ -137,20 +129,13 @@ impl MemoryParent {
         if delivery.tries > 0 {
             *inner.asked.entry(delivery.key).or_default() += 1;
         }
-        inner
-            .parents
-            .entry(delivery.parent.clone())
-            .or_default()
-            .take(delivery)
+        inner.parents.entry(delivery.parent.clone()).or_default().take(delivery)
     }
 }
 
 impl One {
     fn take(&mut self, delivery: Delivery) -> DeliveryFact {
-        let failed = |why: &str| DeliveryFact::Failed {
-            why: why.into(),
-            retry_after_ms: None,
-        };
+        let failed = |why: &str| DeliveryFact::Failed { why: why.into(), retry_after_ms: None };
         if self.deleted {
             return DeliveryFact::Gone;
         }
@@ -166,10 +151,7 @@ impl One {
                 return DeliveryFact::Busy;
             }
             self.keys.insert(delivery.key);
-            self.told.push(Told {
-                key: delivery.key,
-                text: delivery.text,
-            });
+            self.told.push(Told { key: delivery.key, text: delivery.text });
         }
         if self.lost_replies > 0 {
             self.lost_replies -= 1;
@@ -177,9 +159,7 @@ impl One {
         }
         match &self.manner {
             Manner::Accepts => DeliveryFact::Accepted,
-            Manner::Answers(text) => DeliveryFact::Answered {
-                text: Some(Payload::from(&**text)),
-            },
+            Manner::Answers(text) => DeliveryFact::Answered { text: Some(Payload::from(&**text)) },
             Manner::Shares => DeliveryFact::Shared,
         }
     }
@@ -218,11 +198,7 @@ mod tests {
         }
 
         fn told(&mut self, who: &ParentRef) -> Vec<(DebriefId, Vec<u8>)> {
-            self.parents
-                .told(who)
-                .into_iter()
-                .map(|told| (told.key, told.text))
-                .collect()
+            self.parents.told(who).into_iter().map(|told| (told.key, told.text)).collect()
         }
 
         fn begin_turn(&mut self, who: &ParentRef) {
@@ -258,26 +234,15 @@ mod tests {
         let (who, parents) = (family.somebody(), Arc::clone(&family.parents));
         let send = || {
             let parent = who.clone();
-            Delivery {
-                key: DebriefId::from_bits(1),
-                parent,
-                text: Vec::new(),
-                tries: 0,
-            }
+            Delivery { key: DebriefId::from_bits(1), parent, text: Vec::new(), tries: 0 }
         };
         block_on(Box::pin(async {
             parents.refuse(&who, 1);
-            assert!(matches!(
-                parents.deliver(send()).await,
-                DeliveryFact::Failed { .. }
-            ));
+            assert!(matches!(parents.deliver(send()).await, DeliveryFact::Failed { .. }));
             assert_eq!(parents.told(&who), []);
             parents.behave(&who, Manner::Answers("thanks".into()));
             let text = Some(Payload::from("thanks"));
-            assert_eq!(
-                parents.deliver(send()).await,
-                DeliveryFact::Answered { text }
-            );
+            assert_eq!(parents.deliver(send()).await, DeliveryFact::Answered { text });
             parents.behave(&who, Manner::Shares);
             assert_eq!(parents.deliver(send()).await, DeliveryFact::Shared);
             assert_eq!(parents.deliveries(), 3);

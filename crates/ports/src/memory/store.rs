@@ -93,13 +93,8 @@ impl Ledger {
         self.admit_blobs(group)?;
         for id in &group.purge {
             let given = group.tasks.iter().find(|row| row.id == *id);
-            if given
-                .or_else(|| self.tasks.get(id))
-                .is_some_and(TaskRow::is_hot)
-            {
-                return refused(format!(
-                    "{id} is living or owed: retention does not take it"
-                ));
+            if given.or_else(|| self.tasks.get(id)).is_some_and(TaskRow::is_hot) {
+                return refused(format!("{id} is living or owed: retention does not take it"));
             }
         }
         Ok(())
@@ -112,15 +107,9 @@ impl Ledger {
                 changed.insert(key, None);
             }
             let Some(key) = row.key else { continue };
-            let owner = changed
-                .get(&key)
-                .copied()
-                .unwrap_or_else(|| self.keys.get(&key).copied());
+            let owner = changed.get(&key).copied().unwrap_or_else(|| self.keys.get(&key).copied());
             if owner.is_some_and(|owner| owner != row.id) {
-                return refused(format!(
-                    "{}: its idempotency key belongs to another task",
-                    row.id
-                ));
+                return refused(format!("{}: its idempotency key belongs to another task", row.id));
             }
             changed.insert(key, Some(row.id));
         }
@@ -130,10 +119,8 @@ impl Ledger {
     fn admit_blobs(&self, group: &Group) -> Result<(), CommitError> {
         let mut fresh: BTreeMap<&str, &Blob> = BTreeMap::new();
         for blob in &group.blobs {
-            let known = fresh
-                .get(blob.name.as_str())
-                .copied()
-                .or_else(|| self.blobs.get(&blob.name));
+            let known =
+                fresh.get(blob.name.as_str()).copied().or_else(|| self.blobs.get(&blob.name));
             if known.is_some_and(|known| known != blob) {
                 return refused(format!(
                     "blob {}: other bytes under a name that is taken",
@@ -178,11 +165,8 @@ impl Ledger {
         if let Some(key) = self.tasks.remove(&id).and_then(|row| row.key) {
             self.keys.remove(&key);
         }
-        let spoken: Vec<_> = self
-            .spoken
-            .range((id, 0)..=(id, u64::MAX))
-            .map(|(at, _)| *at)
-            .collect();
+        let spoken: Vec<_> =
+            self.spoken.range((id, 0)..=(id, u64::MAX)).map(|(at, _)| *at).collect();
         for place in spoken {
             if let Some(seq) = self.spoken.remove(&place) {
                 self.journal.remove(&seq);
@@ -193,21 +177,12 @@ impl Ledger {
     }
 
     fn recover(&self) -> Recovered {
-        let roots: BTreeSet<TaskId> = self
-            .tasks
-            .values()
-            .filter(|row| row.living)
-            .map(|row| row.root)
-            .collect();
+        let roots: BTreeSet<TaskId> =
+            self.tasks.values().filter(|row| row.living).map(|row| row.root).collect();
         let wanted = |row: &&TaskRow| row.is_hot() || roots.contains(&row.root);
         Recovered {
             tasks: self.tasks.values().filter(wanted).cloned().collect(),
-            outbox: self
-                .outbox
-                .values()
-                .filter(|row| row.open)
-                .cloned()
-                .collect(),
+            outbox: self.outbox.values().filter(|row| row.open).cloned().collect(),
             keys: self.keys.iter().map(|(key, id)| (*key, *id)).collect(),
             head: self.head,
             clock: self.clock.clone(),
@@ -240,9 +215,7 @@ impl Store for MemoryStore {
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
-        Ok(Box::new(MemoryReader {
-            ledger: Arc::clone(&self.ledger),
-        }))
+        Ok(Box::new(MemoryReader { ledger: Arc::clone(&self.ledger) }))
     }
 }
 
@@ -272,10 +245,7 @@ impl Reader for MemoryReader {
     fn journal(&self, after: u64, limit: usize) -> Result<Vec<JournalRow>, StoreError> {
         let ledger = lock(&self.ledger);
         if after < ledger.floor {
-            return Err(StoreError::BelowFloor {
-                asked: after,
-                floor: ledger.floor,
-            });
+            return Err(StoreError::BelowFloor { asked: after, floor: ledger.floor });
         }
         let rows = ledger.journal.range(after.saturating_add(1)..);
         Ok(rows.take(limit).map(|(_, row)| row.clone()).collect())
@@ -289,19 +259,12 @@ impl Reader for MemoryReader {
     ) -> Result<Vec<JournalRow>, StoreError> {
         let ledger = lock(&self.ledger);
         let places = ledger.spoken.range((id, 0)..=(id, u64::MAX));
-        let rows = places
-            .filter(|((_, number), _)| *number > after)
-            .take(limit);
-        Ok(rows
-            .filter_map(|(_, seq)| ledger.journal.get(seq).cloned())
-            .collect())
+        let rows = places.filter(|((_, number), _)| *number > after).take(limit);
+        Ok(rows.filter_map(|(_, seq)| ledger.journal.get(seq).cloned()).collect())
     }
 
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(lock(&self.ledger)
-            .blobs
-            .get(name)
-            .map(|blob| blob.bytes.to_vec()))
+        Ok(lock(&self.ledger).blobs.get(name).map(|blob| blob.bytes.to_vec()))
     }
 
     fn outbox(&self, key: &str) -> Result<Option<OutboxRow>, StoreError> {
@@ -310,12 +273,8 @@ impl Reader for MemoryReader {
 
     fn purgeable(&self, wall: i64, limit: usize) -> Result<Vec<TaskId>, StoreError> {
         let ledger = lock(&self.ledger);
-        let living: BTreeSet<TaskId> = ledger
-            .tasks
-            .values()
-            .filter(|row| row.living)
-            .map(|row| row.root)
-            .collect();
+        let living: BTreeSet<TaskId> =
+            ledger.tasks.values().filter(|row| row.living).map(|row| row.root).collect();
         let mut ended: Vec<(i64, TaskId)> = ledger
             .tasks
             .values()
@@ -377,9 +336,6 @@ mod tests {
             };
             heads.push((outcome, store.recover().unwrap().head));
         }
-        assert_eq!(
-            heads,
-            [("failed", 0), ("ok", 1), ("unknown", 1), ("unknown", 2)]
-        );
+        assert_eq!(heads, [("failed", 0), ("ok", 1), ("unknown", 1), ("unknown", 2)]);
     }
 }

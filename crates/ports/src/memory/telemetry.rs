@@ -42,12 +42,7 @@ impl MemoryTelemetry {
     /// In the order they first came.
     pub fn records(&self) -> Vec<Completion> {
         let inner = self.lock();
-        inner
-            .order
-            .iter()
-            .filter_map(|key| inner.records.get(key))
-            .cloned()
-            .collect()
+        inner.order.iter().filter_map(|key| inner.records.get(key)).cloned().collect()
     }
 
     pub fn record(&self, task: TaskId, generation: u32) -> Option<Completion> {

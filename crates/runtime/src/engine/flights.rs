@@ -91,11 +91,7 @@ impl Flights {
             {
                 self.watching.remove(id);
                 self.air.remove(&EffectKey::Watch(*id, attempt));
-                out.push(Effect::Unwatch {
-                    task: *id,
-                    attempt,
-                    host,
-                });
+                out.push(Effect::Unwatch { task: *id, attempt, host });
             }
             if let Some(now) = now
                 && world.task(*id).is_some()
@@ -103,6 +99,28 @@ impl Flights {
                 self.watching.insert(*id, now);
             }
         }
+    }
+
+    /// Tasks that are being read from the store.
+    pub(super) fn loads(&self) -> impl Iterator<Item = TaskId> {
+        self.air.keys().filter_map(|key| match key {
+            EffectKey::Load(id) => Some(*id),
+            EffectKey::Open(..)
+            | EffectKey::Prompt(..)
+            | EffectKey::Watch(..)
+            | EffectKey::Look(..)
+            | EffectKey::Abort(..)
+            | EffectKey::Answer(..)
+            | EffectKey::Compose(_)
+            | EffectKey::LookParent(_)
+            | EffectKey::Deliver(_)
+            | EffectKey::Post(_)
+            | EffectKey::Emit(..) => None,
+        })
+    }
+
+    pub(super) fn has(&self, key: &EffectKey) -> bool {
+        self.air.contains_key(key)
     }
 
     pub(super) fn released(&mut self, effects: &[Effect]) {
@@ -121,8 +139,7 @@ impl Flights {
     pub(super) fn cool(&mut self, key: EffectKey, limits: &Limits, now: Moment) {
         let (_, tries) = self.cooling.get(&key).copied().unwrap_or_default();
         let wait = backoff_ms(tries, limits.backoff_first_ms, limits.backoff_most_ms);
-        self.cooling
-            .insert(key, (now.tick + now.jitter(wait), tries + 1));
+        self.cooling.insert(key, (now.tick + now.jitter(wait), tries + 1));
     }
 
     /// It went well, or is not wanted any more: the next failure is the first.
@@ -147,11 +164,7 @@ impl Flights {
     }
 
     pub(super) fn next_cooled(&self) -> Option<u64> {
-        self.cooling
-            .values()
-            .map(|(until, _)| *until)
-            .filter(|until| *until > 0)
-            .min()
+        self.cooling.values().map(|(until, _)| *until).filter(|until| *until > 0).min()
     }
 
     /// Nothing that was not released will be: its group is gone. What cooled starts afresh.
@@ -165,12 +178,7 @@ impl Flights {
 
 /// The attempt and the host of a watch that is wanted for this task.
 fn watch_of(effect: &Effect, id: TaskId) -> Option<(u32, Arc<str>)> {
-    if let Effect::Watch {
-        task,
-        attempt,
-        host,
-        ..
-    } = effect
+    if let Effect::Watch { task, attempt, host, .. } = effect
         && *task == id
     {
         return Some((*attempt, Arc::clone(host)));

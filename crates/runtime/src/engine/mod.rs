@@ -132,8 +132,7 @@ impl Engine {
     /// Reads a task, if something still waits for it.
     fn load(&mut self, id: TaskId) {
         if self.parked.contains_key(&id) {
-            self.flights
-                .want(Effect::Load { task: id }, &mut self.open.release.effects);
+            self.flights.want(Effect::Load { task: id }, &mut self.open.release.effects);
         }
     }
 
@@ -218,12 +217,7 @@ impl Engine {
     /// Adds what the touched want done, unless it is under way.
     fn derive(&mut self, touched: &Touched, now: Moment) {
         let wanted = step::wants(&self.world, touched, now);
-        self.flights.rewatch(
-            &touched.tasks,
-            &wanted,
-            &self.world,
-            &mut self.open.release.effects,
-        );
+        self.flights.rewatch(&touched.tasks, &wanted, &self.world, &mut self.open.release.effects);
         for effect in wanted {
             self.flights.want(effect, &mut self.open.release.effects);
         }
@@ -236,12 +230,11 @@ impl Engine {
             return self.load_failed(*id, now);
         }
         let touched = flights::touched_by(key);
-        if !ok
-            && step::wants(&self.world, &touched, now)
-                .iter()
-                .any(|effect| effect.key() == *key)
-        {
+        let wanted = step::wants(&self.world, &touched, now);
+        if !ok && wanted.iter().any(|effect| effect.key() == *key) {
             self.flights.cool(key.clone(), &self.world.limits, now);
+        } else {
+            self.flights.forget_failure(key);
         }
         // Others may have waited for it to land.
         self.derive(&touched, now);
@@ -255,15 +248,11 @@ impl Engine {
                 continue;
             };
             let why = format!("{id} could not be read from the store; try again").into();
-            let answer = Told::Refused {
-                code: Code::Unavailable,
-                why,
-            };
+            let answer = Told::Refused { code: Code::Unavailable, why };
             self.open.release.replies.push(Reply { request, answer });
         }
         if self.parked.contains_key(&id) {
-            self.flights
-                .cool(EffectKey::Load(id), &self.world.limits, now);
+            self.flights.cool(EffectKey::Load(id), &self.world.limits, now);
         }
     }
 
@@ -320,10 +309,7 @@ impl Engine {
             self.held.push_front(Held {
                 no: 0,
                 durable: true,
-                release: Release {
-                    replies,
-                    ..Release::default()
-                },
+                release: Release { replies, ..Release::default() },
             });
         }
         if active(Bug::ActsEarly) {
@@ -331,17 +317,10 @@ impl Engine {
             self.held.push_front(Held {
                 no: 0,
                 durable: true,
-                release: Release {
-                    effects,
-                    ..Release::default()
-                },
+                release: Release { effects, ..Release::default() },
             });
         }
-        self.held.push_back(Held {
-            no,
-            durable,
-            release,
-        });
+        self.held.push_back(Held { no, durable, release });
         if durable {
             return None;
         }
@@ -415,7 +394,9 @@ impl Engine {
         for reply in &release.replies {
             self.asked.remove(&reply.request);
         }
-        self.evicted.retain(|_, left| *left > release.head);
+        // A load that is under way may have read the row as it was before.
+        let flights = &self.flights;
+        self.evicted.retain(|id, left| *left > release.head || flights.has(&EffectKey::Load(*id)));
         Some(release)
     }
 

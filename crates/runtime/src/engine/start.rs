@@ -42,50 +42,32 @@ impl Engine {
         self.open = super::Open::default();
         self.held.clear();
         self.parked.clear();
-        self.evicted.clear();
         self.flights.forget_pending();
+        // What is being read may be older than what memory is made of now.
+        self.evicted = self.flights.loads().map(|id| (id, memory.head)).collect();
         let replies = self.let_go(told);
         self.next_no += 1;
-        let release = Release {
-            replies,
-            head: memory.head,
-            ..Release::default()
-        };
-        self.held.push_back(Held {
-            no: self.next_no,
-            durable: true,
-            release,
-        });
+        let release = Release { replies, head: memory.head, ..Release::default() };
+        self.held.push_back(Held { no: self.next_no, durable: true, release });
         self.fill(memory, limits, now);
     }
 
     /// Whoever waits for a reply hears this instead: what was decided for them is worth nothing.
     pub fn let_go(&mut self, told: &Told) -> Vec<Reply> {
         let waiting = std::mem::take(&mut self.asked);
-        let reply = |request| Reply {
-            request,
-            answer: told.clone(),
-        };
+        let reply = |request| Reply { request, answer: told.clone() };
         waiting.into_iter().map(reply).collect()
     }
 
     fn fill(&mut self, memory: Memory, limits: Limits, now: Moment) {
         let mut touched = Touched::default();
-        touched
-            .tasks
-            .extend(memory.tasks.iter().map(|task| task.id));
-        touched
-            .debriefs
-            .extend(memory.debriefs.iter().map(|debrief| debrief.id));
-        touched
-            .posts
-            .extend(memory.posts.iter().map(|post| post.id));
+        touched.tasks.extend(memory.tasks.iter().map(|task| task.id));
+        touched.debriefs.extend(memory.debriefs.iter().map(|debrief| debrief.id));
+        touched.posts.extend(memory.posts.iter().map(|post| post.id));
         for task in &memory.tasks {
             touched.parents.insert(task.parent.clone());
             touched.parents.insert(ParentRef::Task(task.id));
-            touched
-                .parents
-                .extend(task.notices.iter().map(|notice| notice.to.clone()));
+            touched.parents.extend(task.notices.iter().map(|notice| notice.to.clone()));
         }
         self.world = World::restore(
             limits,
@@ -119,14 +101,7 @@ impl Engine {
         if perhaps_sent {
             let why = "a restart came between".into();
             let fence = task.fence();
-            self.run(
-                Input::Observed {
-                    task: id,
-                    fence,
-                    fact: Fact::PromptUnsure { why },
-                },
-                now,
-            );
+            self.run(Input::Observed { task: id, fence, fact: Fact::PromptUnsure { why } }, now);
         } else if live
             && has_session
             && task.evidence.exit.is_none()

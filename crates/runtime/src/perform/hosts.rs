@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use homing_core::effect::Effect;
 use homing_core::fact::{ErrorClass, Fact, Fence, HostError, TurnRecord};
 use homing_core::ids::{AskId, TaskId};
 use homing_core::input::Input;
@@ -32,33 +33,70 @@ impl Performer {
         self.ports.hosts.get(name).cloned()
     }
 
-    pub(super) async fn open(&self, task: TaskId, fence: Fence, host: &str) -> bool {
+    /// Begins to watch a session, or ends it.
+    pub(super) fn turn_to(&self, effect: Effect) {
+        if let Effect::Watch { task, attempt, host, session } = effect {
+            if let Some(driver) = self.host(&host) {
+                let place = place(task, attempt, 0, Some(session));
+                driver.watch(place, Arc::new(Inbox(self.inbox.clone())));
+            }
+        } else if let Effect::Unwatch { task, attempt, host } = effect
+            && let Some(driver) = self.host(&host)
+        {
+            driver.unwatch(task, attempt);
+        }
+    }
+
+    pub(super) async fn on_host(&self, effect: Effect) -> bool {
+        match effect {
+            Effect::Open { task, attempt, turn, host, .. } => {
+                self.open(task, Fence { attempt, turn }, &host).await
+            }
+            Effect::Prompt { task, attempt, turn, host, session } => {
+                let place = place(task, attempt, turn, Some(session));
+                self.prompt(&host, place).await
+            }
+            Effect::Look { task, attempt, turn, host, session } => {
+                self.look(&host, place(task, attempt, turn, session)).await
+            }
+            Effect::Abort { task, attempt, host, session } => {
+                self.abort(&host, place(task, attempt, 0, session)).await
+            }
+            Effect::Answer { ask, task, attempt, host, session, key, answer } => {
+                let place = place(task, attempt, 0, session);
+                self.answer(&host, place, ask, &key, &answer).await
+            }
+            Effect::Watch { .. }
+            | Effect::Unwatch { .. }
+            | Effect::Load { .. }
+            | Effect::Compose { .. }
+            | Effect::LookParent { .. }
+            | Effect::Deliver { .. }
+            | Effect::Post { .. }
+            | Effect::Emit { .. } => true,
+        }
+    }
+
+    async fn open(&self, task: TaskId, fence: Fence, host: &str) -> bool {
         let attempt = fence.attempt;
         let session = Fence { attempt, turn: 0 };
         let Some(driver) = self.host(host) else {
             let error = HostError::new(ErrorClass::Other, "unknown_host", &unknown(host));
-            self.observed(task, session, Fact::StartFailed { error })
-                .await;
+            self.observed(task, session, Fact::StartFailed { error }).await;
             return true;
         };
-        let opening = self
-            .readers
-            .read(move |reader| texts::opening(reader, task, attempt))
-            .await;
+        let opening = self.readers.read(move |reader| texts::opening(reader, task, attempt)).await;
         let opening = match opening {
             Ok(Some(opening)) => opening,
             Ok(None) => return true,
             Err(error) => {
                 let why = error.to_string().into();
-                self.observed(task, session, Fact::StartUnsure { why })
-                    .await;
+                self.observed(task, session, Fact::StartUnsure { why }).await;
                 return false;
             }
         };
         let facts = driver.open(opening).await;
-        let unsure = facts
-            .iter()
-            .any(|fact| matches!(fact, Fact::StartUnsure { .. }));
+        let unsure = facts.iter().any(|fact| matches!(fact, Fact::StartUnsure { .. }));
         for fact in facts {
             let of_turn = matches!(fact, Fact::PromptTaken | Fact::PromptRefused { .. });
             let of = if of_turn { fence } else { session };
@@ -67,15 +105,12 @@ impl Performer {
         !unsure
     }
 
-    pub(super) async fn prompt(&self, host: &str, place: Place) -> bool {
+    async fn prompt(&self, host: &str, place: Place) -> bool {
         let (task, fence) = (place.task, place.fence);
         let Some(driver) = self.host(host) else {
             return false;
         };
-        let prompting = self
-            .readers
-            .read(move |reader| texts::prompting(reader, &place))
-            .await;
+        let prompting = self.readers.read(move |reader| texts::prompting(reader, &place)).await;
         let fact = match prompting {
             Ok(Some(prompting)) => driver.prompt(prompting).await,
             // The turn is not the current one any more.
@@ -86,30 +121,17 @@ impl Performer {
         true
     }
 
-    pub(super) fn watch(&self, host: &str, place: Place) {
-        if let Some(driver) = self.host(host) {
-            driver.watch(place, Arc::new(Inbox(self.inbox.clone())));
-        }
-    }
-
-    pub(super) fn unwatch(&self, host: &str, task: TaskId, attempt: u32) {
-        if let Some(driver) = self.host(host) {
-            driver.unwatch(task, attempt);
-        }
-    }
-
-    pub(super) async fn look(&self, host: &str, place: Place) {
+    async fn look(&self, host: &str, place: Place) -> bool {
         let (task, fence) = (place.task, place.fence);
         let fact = match self.host(host) {
             Some(driver) => driver.look(place).await,
-            None => Fact::LookFailed {
-                why: unknown(host).into(),
-            },
+            None => Fact::LookFailed { why: unknown(host).into() },
         };
         self.observed(task, fence, fact).await;
+        true
     }
 
-    pub(super) async fn abort(&self, host: &str, place: Place) -> bool {
+    async fn abort(&self, host: &str, place: Place) -> bool {
         let (task, fence) = (place.task, place.fence);
         let fact = match self.host(host) {
             Some(driver) => {
@@ -119,9 +141,7 @@ impl Performer {
                 }
                 fact
             }
-            None => Fact::StopRefused {
-                why: unknown(host).into(),
-            },
+            None => Fact::StopRefused { why: unknown(host).into() },
         };
         let stopped = matches!(fact, Fact::Stopped);
         self.observed(task, fence, fact).await;
@@ -132,10 +152,7 @@ impl Performer {
     /// reported, unless the host takes too long.
     async fn last_words(&self, driver: &dyn Host, mut place: Place) {
         let task = place.task;
-        let now = self
-            .readers
-            .read(move |reader| texts::task_now(reader, task))
-            .await;
+        let now = self.readers.read(move |reader| texts::task_now(reader, task)).await;
         let Ok((Some(now), _)) = now else {
             return;
         };
@@ -152,7 +169,7 @@ impl Performer {
         }
     }
 
-    pub(super) async fn answer(
+    async fn answer(
         &self,
         host: &str,
         place: Place,
@@ -169,6 +186,11 @@ impl Performer {
         }
         taken
     }
+}
+
+fn place(task: TaskId, attempt: u32, turn: u32, session: Option<Arc<str>>) -> Place {
+    let fence = Fence { attempt, turn };
+    Place { task, fence, session }
 }
 
 fn tells_the_end(fact: &Fact) -> bool {

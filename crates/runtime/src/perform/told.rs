@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use homing_core::effect::Effect;
 use homing_core::ids::{DebriefId, PostId, TaskId};
 use homing_core::input::{DeliveryFact, Input, ParentFact, PostFact};
 use homing_core::refs::{Origin, ParentRef};
@@ -14,7 +15,29 @@ use crate::codec;
 use crate::texts;
 
 impl Performer {
-    pub(super) async fn compose(
+    pub(super) async fn bring(&self, effect: Effect) -> bool {
+        match effect {
+            Effect::Compose { parent, id, batch, notices, running } => {
+                self.compose(parent, id, batch, notices, running).await
+            }
+            Effect::LookParent { parent } => self.look_parent(parent).await,
+            Effect::Deliver { debrief, parent, tries } => {
+                self.deliver(debrief, parent, tries).await
+            }
+            Effect::Post { post, origin, tries } => self.post(post, origin, tries).await,
+            Effect::Emit { task, generation } => self.emit(task, generation).await,
+            Effect::Open { .. }
+            | Effect::Prompt { .. }
+            | Effect::Watch { .. }
+            | Effect::Unwatch { .. }
+            | Effect::Look { .. }
+            | Effect::Abort { .. }
+            | Effect::Answer { .. }
+            | Effect::Load { .. } => true,
+        }
+    }
+
+    async fn compose(
         &self,
         parent: ParentRef,
         id: DebriefId,
@@ -33,26 +56,15 @@ impl Performer {
             wall: self.time.now().wall,
         };
         let limits = Arc::clone(&self.limits);
-        let text = self
-            .readers
-            .read(move |reader| texts::debrief(reader, &about, &limits))
-            .await;
+        let text = self.readers.read(move |reader| texts::debrief(reader, &about, &limits)).await;
         let Ok(text) = text else {
             return false;
         };
-        self.input(Input::Composed {
-            parent,
-            batch,
-            notices,
-            id,
-            nonce,
-            text,
-        })
-        .await;
+        self.input(Input::Composed { parent, batch, notices, id, nonce, text }).await;
         true
     }
 
-    pub(super) async fn look_parent(&self, parent: ParentRef) -> bool {
+    async fn look_parent(&self, parent: ParentRef) -> bool {
         let fact = match self.parent(&parent) {
             Some(driver) => driver.look(parent.clone()).await,
             None => ParentFact::Unreachable,
@@ -61,47 +73,27 @@ impl Performer {
         true
     }
 
-    pub(super) async fn deliver(&self, debrief: DebriefId, parent: ParentRef, tries: u32) -> bool {
+    async fn deliver(&self, debrief: DebriefId, parent: ParentRef, tries: u32) -> bool {
         let Some(text) = self.text(debrief.to_string()).await else {
             return false;
         };
         let fact = match self.parent(&parent) {
-            Some(driver) => {
-                driver
-                    .deliver(Delivery {
-                        key: debrief,
-                        parent,
-                        text,
-                        tries,
-                    })
-                    .await
-            }
+            Some(driver) => driver.deliver(Delivery { key: debrief, parent, text, tries }).await,
             None => {
                 let why = "no such parent is set up".into();
-                DeliveryFact::Failed {
-                    why,
-                    retry_after_ms: None,
-                }
+                DeliveryFact::Failed { why, retry_after_ms: None }
             }
         };
         self.input(Input::Delivery { debrief, fact }).await;
         true
     }
 
-    pub(super) async fn post(&self, post: PostId, origin: Origin, tries: u32) -> bool {
+    async fn post(&self, post: PostId, origin: Origin, tries: u32) -> bool {
         let Some(text) = self.text(post.to_string()).await else {
             return false;
         };
         let fact = match self.ports.rooms.get(&*origin.room) {
-            Some(room) => {
-                room.post(Message {
-                    key: post,
-                    origin,
-                    text,
-                    tries,
-                })
-                .await
-            }
+            Some(room) => room.post(Message { key: post, origin, text, tries }).await,
             None => {
                 let why = format!("no room named {} is set up", origin.room).into();
                 PostFact::Closed { why }
@@ -111,11 +103,9 @@ impl Performer {
         true
     }
 
-    pub(super) async fn emit(&self, task: TaskId, generation: u32) -> bool {
+    async fn emit(&self, task: TaskId, generation: u32) -> bool {
         if !self.ports.telemetry.is_empty() {
-            let ended = self
-                .readers
-                .read(move |reader| codec::at_end_of(reader, task, generation));
+            let ended = self.readers.read(move |reader| codec::at_end_of(reader, task, generation));
             let Ok(Some(ended)) = ended.await else {
                 return false;
             };
@@ -131,11 +121,7 @@ impl Performer {
     }
 
     async fn text(&self, name: String) -> Option<Vec<u8>> {
-        self.readers
-            .read(move |reader| reader.blob(&name))
-            .await
-            .ok()
-            .flatten()
+        self.readers.read(move |reader| reader.blob(&name)).await.ok().flatten()
     }
 
     fn parent(&self, parent: &ParentRef) -> Option<Arc<dyn Parent>> {

@@ -26,10 +26,7 @@ impl Host for Stuck {
     }
 
     fn caps(&self) -> Caps {
-        Caps {
-            prompts: true,
-            goes_on: true,
-        }
+        Caps { prompts: true, goes_on: true }
     }
 
     fn check<'a>(
@@ -95,24 +92,18 @@ async fn a_host_parent_or_room_that_never_answers_delays_nobody_else() {
     let good = answering(&stage, "cv_good");
     let mute: ParentRef = "opencode:ses_mute".parse().unwrap();
     let stuck = Arc::new(Stuck);
-    let runtime = stage
-        .runtime()
-        .host(stuck.clone())
-        .parent("opencode", stuck.clone());
+    let runtime = stage.runtime().host(stuck.clone()).parent("opencode", stuck.clone());
     let homing = runtime.room("stuck", stuck).start().unwrap();
     let mut held = Vec::new();
     for n in 0..5 {
         held.push(launch(&homing, Launch::prompt("stuck", &format!("Nothing {n}."))).await);
     }
     let untold = launch(&homing, ask("Told to nobody.").parent(mute)).await;
-    let unposted = ask("Posted nowhere.")
-        .parent(ParentRef::None)
-        .origin(origin("group:stuck/here"));
+    let unposted =
+        ask("Posted nowhere.").parent(ParentRef::None).origin(origin("group:stuck/here"));
     let unposted = launch(&homing, unposted).await;
     let works = (0..20).map(|n| {
-        let work = ask(&format!("Quick {n}."))
-            .parent(good.clone())
-            .batch("quick");
+        let work = ask(&format!("Quick {n}.")).parent(good.clone()).batch("quick");
         work.origin(origin("group:lobby/here"))
     });
     let quick = soon(homing.launch_all(works)).await.into_iter();
@@ -122,16 +113,10 @@ async fn a_host_parent_or_room_that_never_answers_delays_nobody_else() {
     }
     assert_eq!(stage.parents.told(&good).len(), 1);
     for id in [untold, unposted] {
-        assert!(
-            is_done(&end(&homing, id).await),
-            "its own end waits for nobody either"
-        );
+        assert!(is_done(&end(&homing, id).await), "its own end waits for nobody either");
     }
     for id in held {
-        assert_eq!(
-            soon(homing.show(id)).await.unwrap().task.state,
-            State::Starting
-        );
+        assert_eq!(soon(homing.show(id)).await.unwrap().task.state, State::Starting);
         assert_eq!(soon(homing.cancel(id, None)).await, Ok(State::Stopping));
     }
     soon(homing.stop()).await;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use homing_core::input::ParentFact;
 use homing_ports::store::{StoreError, TaskQuery};
 use homing_runtime::{
-    Code, Homing, Launch, Model, Notify, ParentRef, Receipt, Refused, State, TaskId,
+    Code, Homing, Launch, Model, Notify, ParentRef, Receipt, Refused, State, Task, TaskId,
 };
 use homing_store::SqliteStore;
 
@@ -37,46 +37,37 @@ fn works(parent: &ParentRef) -> [Launch; 4] {
 async fn surely(homing: &Homing, launch: Launch) -> Result<TaskId, Refused> {
     loop {
         match homing.launch(launch.clone()).await {
-            Err(Refused::Because {
-                code: Code::Unsure | Code::Unavailable,
-                ..
-            }) => {}
+            Err(Refused::Because { code: Code::Unsure | Code::Unavailable, .. }) => {}
             other => return other,
         }
     }
 }
 
 /// Drives the story as far as this runtime lives. All of it may be said again.
-async fn act(stage: &Stage, homing: &Homing, parent: &ParentRef) -> Result<Vec<TaskId>, Refused> {
+async fn act(
+    stage: &Stage,
+    homing: &Homing,
+    parent: &ParentRef,
+) -> Result<(Vec<TaskId>, Vec<Task>), Refused> {
     let mut ids = Vec::new();
     for launch in works(parent) {
         ids.push(surely(homing, launch).await?);
     }
     stage.parents.end_turn(parent);
-    homing
-        .parent(parent.clone(), ParentFact::TurnEnded { turn: "one".into() })
-        .await?;
+    homing.parent(parent.clone(), ParentFact::TurnEnded { turn: "one".into() }).await?;
     let mut head = homing.head();
     loop {
         head.mark_unchanged();
         match homing.take("bot", &inbox("bot")).await {
             Ok(Some(debrief)) => drop(homing.ack(Receipt::Debrief(debrief.key)).await),
             Ok(None) => {}
-            Err(Refused::Because {
-                code: Code::Unsure | Code::Unavailable,
-                ..
-            }) => continue,
+            Err(Refused::Because { code: Code::Unsure | Code::Unavailable, .. }) => continue,
             Err(other) => return Err(other),
         }
-        let all = homing
-            .list(TaskQuery {
-                limit: 100,
-                ..TaskQuery::default()
-            })
-            .await?;
+        let all = homing.list(TaskQuery { limit: 100, ..TaskQuery::default() }).await?;
         let over = all.iter().all(|task| !task.is_living() && !task.is_owed());
         if over && stage.room.posts() > 0 {
-            return Ok(ids);
+            return Ok((ids, all));
         }
         head.changed().await.map_err(|_| Refused::Stopped)?;
     }
@@ -91,9 +82,9 @@ async fn story(disk: Disk, commit: u32, fault: Fault) -> bool {
     let parent = answering(&stage, "cv_1");
     stage.parents.begin_turn(&parent, "one");
     let mut homing = stage.start();
-    let ids = loop {
+    let (ids, all) = loop {
         match soon(act(&stage, &homing, &parent)).await {
-            Ok(ids) => break ids,
+            Ok(done) => break done,
             // Closed for reading as well: it died between.
             Err(Refused::Stopped | Refused::Store(StoreError::Unavailable { .. })) => {}
             Err(other) => panic!("{fault:?} at {commit}: {other}"),
@@ -101,29 +92,16 @@ async fn story(disk: Disk, commit: u32, fault: Fault) -> bool {
         homing = stage.revive(&homing).await;
     };
     let place = format!("{fault:?} at {commit}");
-    check(&stage, &homing, &parent, &ids, &place).await;
+    check(&stage, &parent, &ids, &all, &place);
     soon(homing.stop()).await;
     stage.plan.met() > 0
 }
 
-async fn check(stage: &Stage, homing: &Homing, parent: &ParentRef, ids: &[TaskId], place: &str) {
-    let all = TaskQuery {
-        limit: 100,
-        ..TaskQuery::default()
-    };
-    let all = homing.list(all).await.unwrap();
+fn check(stage: &Stage, parent: &ParentRef, ids: &[TaskId], all: &[Task], place: &str) {
     let known: BTreeSet<TaskId> = all.iter().map(|task| task.id).collect();
-    assert_eq!(
-        known,
-        ids.iter().copied().collect(),
-        "{place}: one task a key, and no other"
-    );
-    for task in &all {
-        let expected = if task.id == ids[1] {
-            State::Failed
-        } else {
-            State::Completed
-        };
+    assert_eq!(known, ids.iter().copied().collect(), "{place}: one task a key, and no other");
+    for task in all {
+        let expected = if task.id == ids[1] { State::Failed } else { State::Completed };
         assert_eq!(task.state, expected, "{place}: {}", task.id);
     }
     let told = stage.parents.told(parent);
@@ -134,22 +112,10 @@ async fn check(stage: &Stage, homing: &Homing, parent: &ParentRef, ids: &[TaskId
         assert_eq!(of_it.count(), 1, "{place}: {id} is told once");
     }
     assert_eq!(told.len(), 1, "{place}: one debrief");
-    assert_eq!(
-        stage.room.messages().len(),
-        1,
-        "{place}: one message in the room"
-    );
-    assert_eq!(
-        stage.telemetry.records().len(),
-        4,
-        "{place}: one record each"
-    );
-    let prompts: Vec<_> = stage
-        .host
-        .prompts()
-        .iter()
-        .map(|ran| (ran.task, ran.attempt, ran.turn))
-        .collect();
+    assert_eq!(stage.room.messages().len(), 1, "{place}: one message in the room");
+    assert_eq!(stage.telemetry.records().len(), 4, "{place}: one record each");
+    let prompts: Vec<_> =
+        stage.host.prompts().iter().map(|ran| (ran.task, ran.attempt, ran.turn)).collect();
     let once: BTreeSet<_> = prompts.iter().copied().collect();
     assert_eq!(prompts.len(), once.len(), "{place}: no turn runs twice");
 }
@@ -160,10 +126,7 @@ async fn everywhere(disk: impl Fn() -> Disk, fault: Fault) {
     while story(disk(), commit, fault).await {
         commit += 1;
     }
-    assert!(
-        commit >= 5,
-        "a story has many commits, and every one was met: {commit}"
-    );
+    assert!(commit >= 5, "a story has many commits, and every one was met: {commit}");
 }
 
 #[tokio::test]
@@ -204,15 +167,9 @@ async fn r2_a_second_runtime_on_one_store_is_refused_and_does_no_harm() {
     };
     let second = SqliteStore::open(dir.path().join("ledger.db"));
     assert!(matches!(second, Err(StoreError::Held { .. })), "{second:?}");
-    assert_eq!(
-        soon(homing.show(id)).await.unwrap().task.state,
-        State::Running
-    );
+    assert_eq!(soon(homing.show(id)).await.unwrap().task.state, State::Running);
     stage.host.release(id, "a");
     assert!(is_done(&end(&homing, id).await));
     assert_eq!(stage.host.prompts().len(), 1);
-    assert_eq!(
-        soon(homing.wait(id, LONG)).await,
-        Ok(homing_runtime::Waited::Ended)
-    );
+    assert_eq!(soon(homing.wait(id, LONG)).await, Ok(homing_runtime::Waited::Ended));
 }

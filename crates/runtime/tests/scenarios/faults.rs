@@ -21,13 +21,7 @@ async fn accepted(homing: &Homing, launch: Launch) -> TaskId {
 }
 
 async fn count(homing: &Homing) -> usize {
-    soon(homing.list(TaskQuery {
-        limit: 100,
-        ..TaskQuery::default()
-    }))
-    .await
-    .unwrap()
-    .len()
+    soon(homing.list(TaskQuery { limit: 100, ..TaskQuery::default() })).await.unwrap().len()
 }
 
 #[tokio::test]
@@ -41,17 +35,10 @@ async fn r6_a_store_that_fails_refuses_new_work_keeps_the_old_and_recovers() {
     assert_eq!(refused.code(), Code::Unavailable);
     assert!(refused.to_string().contains("not committed"), "{refused}");
     stage.host.release(id, "a");
-    assert_eq!(
-        count(&homing).await,
-        1,
-        "what is there is kept, and can be read"
-    );
+    assert_eq!(count(&homing).await, 1, "what is there is kept, and can be read");
     stage.plan.set_down(false);
     let more = accepted(&homing, ask("More.").key("more")).await;
-    assert!(
-        is_done(&end(&homing, id).await),
-        "what ended meanwhile was not forgotten"
-    );
+    assert!(is_done(&end(&homing, id).await), "what ended meanwhile was not forgotten");
     assert!(is_done(&end(&homing, more).await));
     assert_eq!(count(&homing).await, 2);
 }
@@ -62,17 +49,11 @@ async fn r6_a_commit_that_may_be_there_is_said_so_and_the_same_key_is_the_same_t
         let stage = Stage::new();
         let homing = stage.start();
         stage.plan.on("accepted", fault);
-        let unsure = soon(homing.launch(ask("Count.").key("k")))
-            .await
-            .unwrap_err();
+        let unsure = soon(homing.launch(ask("Count.").key("k"))).await.unwrap_err();
         assert_eq!(unsure.code(), Code::Unsure, "{fault:?}");
         let id = launch(&homing, ask("Count.").key("k")).await;
         assert!(is_done(&end(&homing, id).await));
-        assert_eq!(
-            (count(&homing).await, stage.host.sessions().len()),
-            (1, 1),
-            "{fault:?}"
-        );
+        assert_eq!((count(&homing).await, stage.host.sessions().len()), (1, 1), "{fault:?}");
     }
 }
 
@@ -93,10 +74,7 @@ async fn r6_a_store_that_cannot_be_read_either_is_asked_now_and_then_and_said_to
         assert_ne!(refused, Refused::Stopped);
         refusals += 1;
     }
-    assert!(
-        refusals > 3,
-        "it is not asked as often as people ask: {refusals}"
-    );
+    assert!(refusals > 3, "it is not asked as often as people ask: {refusals}");
     stage.plan.set_down(false);
     stage.plan.set_unreadable(false);
     let more = accepted(&homing, ask("More.").key("more")).await;
@@ -110,14 +88,8 @@ async fn a_disk_that_does_not_confirm_ends_the_runtime_and_releases_nothing() {
     let stage = Stage::new();
     let homing = stage.start();
     stage.plan.on("accepted", Fault::KilledBefore);
-    assert_eq!(
-        soon(homing.launch(ask("Count."))).await,
-        Err(Refused::Stopped)
-    );
+    assert_eq!(soon(homing.launch(ask("Count."))).await, Err(Refused::Stopped));
     soon(homing.stop()).await;
-    assert_eq!(
-        soon(homing.launch(ask("Count."))).await,
-        Err(Refused::Stopped)
-    );
+    assert_eq!(soon(homing.launch(ask("Count."))).await, Err(Refused::Stopped));
     assert_eq!(stage.host.calls().opens, 0);
 }

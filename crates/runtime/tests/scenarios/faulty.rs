@@ -71,10 +71,7 @@ impl Plan {
     }
 
     pub fn around(&self, store: Box<dyn Store>) -> Box<dyn Store> {
-        Box::new(Faulty {
-            store,
-            plan: self.clone(),
-        })
+        Box::new(Faulty { store, plan: self.clone() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -91,10 +88,7 @@ impl Plan {
         } else if let Some((_, fault)) = inner.at.take_if(|(at, _)| *at == number) {
             Some(fault)
         } else {
-            inner
-                .on
-                .take_if(|(kind, _)| speaks(kind))
-                .map(|(_, fault)| fault)
+            inner.on.take_if(|(kind, _)| speaks(kind)).map(|(_, fault)| fault)
         };
         inner.met += u32::from(fault.is_some());
         fault
@@ -114,9 +108,7 @@ impl Store for Faulty {
             inner.unreadable
         };
         if unreadable {
-            return Err(StoreError::Unavailable {
-                what: "as the test asked".to_owned(),
-            });
+            return Err(StoreError::Unavailable { what: "as the test asked".to_owned() });
         }
         self.store.recover()
     }

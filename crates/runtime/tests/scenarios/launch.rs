@@ -24,9 +24,7 @@ async fn l12_the_same_key_at_the_same_time_is_one_task_and_one_session() {
     assert_eq!(ids.len(), 1);
     assert!(is_done(&end(&homing, ids[0]).await));
     assert_eq!(stage.host.sessions().len(), 1);
-    let other = soon(homing.launch(ask("Something else.").key("k")))
-        .await
-        .unwrap_err();
+    let other = soon(homing.launch(ask("Something else.").key("k"))).await.unwrap_err();
     assert_eq!(other.code(), Code::KeyReused);
 }
 
@@ -40,10 +38,7 @@ async fn l12_the_same_key_after_a_restart_is_the_same_task() {
         soon(stage.host.reached(running, "a")).await;
         end(&homing, ended).await;
         let homing = stage.restart(&homing).await;
-        assert_eq!(
-            launch(&homing, ask("@gate a\n@say x\n@end").key("running")).await,
-            running
-        );
+        assert_eq!(launch(&homing, ask("@gate a\n@say x\n@end").key("running")).await, running);
         assert_eq!(launch(&homing, ask("Count.").key("ended")).await, ended);
         stage.host.release(running, "a");
         assert!(is_done(&end(&homing, running).await));
@@ -68,10 +63,7 @@ async fn l13_what_was_accepted_and_not_started_runs_after_a_kill() {
         stage.host.release(first, "a");
         assert!(is_done(&end(&homing, first).await));
         assert!(is_done(&end(&homing, waits).await));
-        let all = TaskQuery {
-            limit: 10,
-            ..TaskQuery::default()
-        };
+        let all = TaskQuery { limit: 10, ..TaskQuery::default() };
         assert_eq!(soon(homing.list(all)).await.unwrap().len(), 2);
         soon(homing.stop()).await;
     }
@@ -87,10 +79,7 @@ async fn l14_a_session_made_before_the_kill_is_found_by_its_marker() {
     assert_eq!(stage.plan.met(), 1);
     assert!(is_done(&end(&homing, id).await));
     assert_eq!(stage.host.calls().opens, 2);
-    assert_eq!(
-        (stage.host.sessions().len(), stage.host.prompts().len()),
-        (1, 1)
-    );
+    assert_eq!((stage.host.sessions().len(), stage.host.prompts().len()), (1, 1));
 }
 
 #[tokio::test]
@@ -110,10 +99,7 @@ async fn l15_an_unknown_host_or_agent_is_refused_with_what_there_is() {
         assert_eq!(refused.code(), Code::Invalid);
         assert!(refused.to_string().contains(says), "{refused}");
     }
-    let all = TaskQuery {
-        limit: 10,
-        ..TaskQuery::default()
-    };
+    let all = TaskQuery { limit: 10, ..TaskQuery::default() };
     assert_eq!(soon(homing.list(all)).await, Ok(Vec::new()));
     assert_eq!(stage.host.calls().opens, 0);
 }
@@ -123,32 +109,13 @@ async fn a_batch_is_accepted_in_one_decision_and_each_refusal_is_its_own() {
     let stage = Stage::new();
     let homing = stage.start();
     let parent = inbox("bot");
-    let one = |prompt: &str| {
-        ask(prompt)
-            .parent(parent.clone())
-            .notify(Notify::Debrief)
-            .batch("b")
-    };
-    let works = [
-        one("One."),
-        one(" "),
-        Launch::prompt("nowhere", "Two."),
-        one("Three."),
-    ];
+    let one = |prompt: &str| ask(prompt).parent(parent.clone()).notify(Notify::Debrief).batch("b");
+    let works = [one("One."), one(" "), Launch::prompt("nowhere", "Two."), one("Three.")];
     let answers = soon(homing.launch_all(works)).await;
-    let codes: Vec<_> = answers
-        .iter()
-        .map(|each| each.as_ref().map_err(Refused::code).err())
-        .collect();
-    assert_eq!(
-        codes,
-        [None, Some(Code::Invalid), Some(Code::Invalid), None]
-    );
-    let debrief = soon(homing.next("me", &parent, LONG))
-        .await
-        .unwrap()
-        .unwrap()
-        .to_string();
+    let codes: Vec<_> =
+        answers.iter().map(|each| each.as_ref().map_err(Refused::code).err()).collect();
+    assert_eq!(codes, [None, Some(Code::Invalid), Some(Code::Invalid), None]);
+    let debrief = soon(homing.next("me", &parent, LONG)).await.unwrap().unwrap().to_string();
     for id in answers.iter().flatten() {
         assert!(debrief.contains(&id.to_string()), "{debrief}");
     }
@@ -169,16 +136,10 @@ async fn r3_restored_children_start_nothing_again() {
     for _ in 0..3 {
         homing = stage.restart(&homing).await;
         for id in [above, below] {
-            assert_eq!(
-                soon(homing.show(id)).await.unwrap().task.state,
-                State::Running
-            );
+            assert_eq!(soon(homing.show(id)).await.unwrap().task.state, State::Running);
         }
     }
-    assert_eq!(
-        (stage.host.calls().opens, stage.host.sessions().len()),
-        (2, 2)
-    );
+    assert_eq!((stage.host.calls().opens, stage.host.sessions().len()), (2, 2));
     stage.host.release(below, "b");
     assert!(is_done(&end(&homing, below).await));
     stage.host.release(above, "a");

@@ -1,14 +1,12 @@
 //! Scenarios that need the loop: a real runtime with scripted parts around it.
 #![expect(clippy::unwrap_used, reason = "a test ends where its set-up fails")]
-#![expect(
-    clippy::expect_used,
-    reason = "a test ends where what it waits for does not come"
-)]
+#![expect(clippy::expect_used, reason = "a test ends where what it waits for does not come")]
 #![expect(clippy::panic, reason = "a test ends where its set-up fails")]
 
 mod apart;
 mod crash;
 mod delivery;
+mod engine;
 mod faults;
 mod faulty;
 mod launch;

@@ -25,18 +25,13 @@ async fn n14_what_a_parent_owns_is_answered_in_full_from_the_ledger() {
         soon(stage.host.reached(three, "a")).await;
         let homing = stage.restart(&homing).await;
         let owned = soon(homing.owned(&parent, 10)).await.unwrap();
-        let mut states: Vec<(TaskId, &str)> = owned
-            .iter()
-            .map(|task| (task.id, task.state.word()))
-            .collect();
+        let mut states: Vec<(TaskId, &str)> =
+            owned.iter().map(|task| (task.id, task.state.word())).collect();
         states.sort_unstable();
         let mut expected = [(one, "completed"), (two, "failed"), (three, "running")];
         expected.sort_unstable();
         assert_eq!(states, expected);
-        assert_eq!(
-            soon(homing.output(one)).await,
-            Ok(Some(b"done: One.".to_vec()))
-        );
+        assert_eq!(soon(homing.output(one)).await, Ok(Some(b"done: One.".to_vec())));
         soon(homing.stop()).await;
     }
 }
@@ -51,15 +46,8 @@ async fn n15_a_result_reads_the_same_twice_later_and_after_the_host_forgot_it() 
         let first = soon(homing.output(id)).await.unwrap();
         assert_eq!(first.as_deref(), Some(b"exactly this".as_slice()));
         assert_eq!(soon(homing.output(id)).await.unwrap(), first);
-        let debrief = soon(homing.next("bot", &inbox("bot"), LONG))
-            .await
-            .unwrap()
-            .unwrap();
-        assert!(
-            soon(homing.ack(homing_runtime::Receipt::Debrief(debrief.key)))
-                .await
-                .unwrap()
-        );
+        let debrief = soon(homing.next("bot", &inbox("bot"), LONG)).await.unwrap().unwrap();
+        assert!(soon(homing.ack(homing_runtime::Receipt::Debrief(debrief.key))).await.unwrap());
         settled(&homing, id).await;
         soon(homing.stop()).await;
         stage.host = ScriptedHost::new("scripted");
@@ -88,48 +76,29 @@ async fn n17_what_is_no_task_is_told_apart_with_what_to_use() {
     end(&homing, id).await;
     let twin = launch(&homing, ask("Count.").named("twins")).await;
     let other = launch(&homing, ask("Count.").named("twins")).await;
-    for text in [
-        id.to_string(),
-        id.to_string()[..8].to_owned(),
-        "counting".to_owned(),
-    ] {
+    for text in [id.to_string(), id.to_string()[..8].to_owned(), "counting".to_owned()] {
         assert_eq!(soon(homing.find(&text)).await, Ok(id), "{text}");
     }
     let (code, why) = refusal(&homing, &format!("ses_{id}_1")).await;
     assert_eq!(code, Code::NotFound);
-    assert!(
-        why.contains("is a session, not a task") && why.contains(&id.to_string()),
-        "{why}"
-    );
+    assert!(why.contains("is a session, not a task") && why.contains(&id.to_string()), "{why}");
     for (text, says) in [
-        (
-            "bg_zzzzzzzzzzzz",
-            "never accepted here, or past its retention",
-        ),
+        ("bg_zzzzzzzzzzzz", "never accepted here, or past its retention"),
         ("ask_000000000000", "names an ask, not a task"),
         ("db_000000000000", "names a debrief, not a task"),
         ("nobody", "no name of a task"),
     ] {
         let (code, why) = refusal(&homing, text).await;
-        assert!(
-            code == Code::NotFound && why.contains(says),
-            "{text}: {why}"
-        );
+        assert!(code == Code::NotFound && why.contains(says), "{text}: {why}");
     }
     let (code, why) = refusal(&homing, "twins").await;
     assert_eq!(code, Code::Invalid);
-    assert!(
-        why.contains(&twin.to_string()) && why.contains(&other.to_string()),
-        "{why}"
-    );
+    assert!(why.contains(&twin.to_string()) && why.contains(&other.to_string()), "{why}");
     assert_eq!(refusal(&homing, "").await.0, Code::Invalid);
     let gone = TaskId::from_bits(7);
     let why = soon(homing.show(gone)).await.unwrap_err();
     assert_eq!(why.code(), Code::NotFound);
-    assert_eq!(
-        soon(homing.wait(gone, LONG)).await.unwrap_err().code(),
-        Code::NotFound
-    );
+    assert_eq!(soon(homing.wait(gone, LONG)).await.unwrap_err().code(), Code::NotFound);
 }
 
 #[tokio::test]
@@ -159,11 +128,7 @@ async fn n19_a_task_and_its_session_never_disagree_on_ended() {
     for n in 0..24 {
         // Every other end is told to nobody: only a look shows it.
         let end = if n % 2 == 0 { "@end" } else { "@quiet-end" };
-        let id = launch(
-            &homing,
-            ask(&format!("@gate a\n@say x\n{end}")).batch("all"),
-        )
-        .await;
+        let id = launch(&homing, ask(&format!("@gate a\n@say x\n{end}")).batch("all")).await;
         ids.push(id);
         let host = stage.host.clone();
         releases.push(tokio::spawn(async move {
@@ -189,10 +154,7 @@ async fn n19_a_task_and_its_session_never_disagree_on_ended() {
             "the session had ended before this was true: {}",
             seen.task.state
         );
-        assert!(
-            !ended || !stage.host.is_running(id),
-            "the task has ended, its session runs"
-        );
+        assert!(!ended || !stage.host.is_running(id), "the task has ended, its session runs");
         if !ended {
             open.insert(0, id);
         }

@@ -86,18 +86,14 @@ impl Stage {
 
     pub fn runtime(&self) -> Runtime {
         let store = self.plan.around(self.disk.open());
-        Runtime::new(
-            store,
-            Arc::new(SystemClock::new().unwrap()),
-            self.ids.clone(),
-        )
-        .limits(self.limits.clone())
-        .host(Arc::new(self.host.clone()))
-        .parent("conv", self.parents.clone())
-        .room("lobby", self.room.clone())
-        .telemetry(self.telemetry.clone())
-        // A process that dies says nothing more; here its threads do.
-        .on_fatal(|_| {})
+        Runtime::new(store, Arc::new(SystemClock::new().unwrap()), self.ids.clone())
+            .limits(self.limits.clone())
+            .host(Arc::new(self.host.clone()))
+            .parent("conv", self.parents.clone())
+            .room("lobby", self.room.clone())
+            .telemetry(self.telemetry.clone())
+            // A process that dies says nothing more; here its threads do.
+            .on_fatal(|_| {})
     }
 
     pub fn start(&self) -> Homing {
@@ -120,17 +116,12 @@ impl Stage {
 /// Someone who answers every debrief at once.
 pub fn answering(stage: &Stage, id: &str) -> ParentRef {
     let parent = ParentRef::Conversation(id.into());
-    stage
-        .parents
-        .behave(&parent, Manner::Answers("thanks, all".into()));
+    stage.parents.behave(&parent, Manner::Answers("thanks, all".into()));
     parent
 }
 
 pub fn inbox(name: &str) -> ParentRef {
-    ParentRef::Inbox {
-        name: name.into(),
-        key: None,
-    }
+    ParentRef::Inbox { name: name.into(), key: None }
 }
 
 pub fn ask(prompt: &str) -> Launch {
@@ -139,9 +130,7 @@ pub fn ask(prompt: &str) -> Launch {
 
 /// Bounds a wait for something that must come.
 pub async fn soon<T>(coming: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LONG, coming)
-        .await
-        .expect("it came in time")
+    tokio::time::timeout(LONG, coming).await.expect("it came in time")
 }
 
 pub async fn launch(homing: &Homing, launch: Launch) -> TaskId {
@@ -166,10 +155,7 @@ pub async fn until(
             let task = match homing.show(id).await {
                 Ok(seen) => seen.task,
                 // A store that failed meanwhile: asked again.
-                Err(Refused::Because {
-                    code: Code::Unsure | Code::Unavailable,
-                    ..
-                }) => continue,
+                Err(Refused::Because { code: Code::Unsure | Code::Unavailable, .. }) => continue,
                 Err(other) => return Err(other),
             };
             if wanted(&task) {
@@ -183,9 +169,7 @@ pub async fn until(
 
 /// Waits until nobody is owed anything about a task.
 pub async fn settled(homing: &Homing, id: TaskId) -> Task {
-    until(homing, id, |task| !task.is_living() && !task.is_owed())
-        .await
-        .unwrap()
+    until(homing, id, |task| !task.is_living() && !task.is_owed()).await.unwrap()
 }
 
 pub fn is_done(task: &Task) -> bool {

@@ -43,19 +43,12 @@ async fn at_rest(homing: &Homing) {
 
 #[tokio::test]
 async fn a_runtime_with_nothing_to_do_does_not_wake() {
-    let clock = Arc::new(Watched {
-        clock: SystemClock::new().unwrap(),
-        looks: AtomicU64::new(0),
-    });
+    let clock = Arc::new(Watched { clock: SystemClock::new().unwrap(), looks: AtomicU64::new(0) });
     let host = ScriptedHost::new("scripted");
-    let homing = Runtime::new(
-        Disk::memory().open(),
-        clock.clone(),
-        Arc::new(MemoryIds::default()),
-    )
-    .host(Arc::new(host.clone()))
-    .start()
-    .unwrap();
+    let homing = Runtime::new(Disk::memory().open(), clock.clone(), Arc::new(MemoryIds::default()))
+        .host(Arc::new(host.clone()))
+        .start()
+        .unwrap();
     let id = launch(&homing, ask("@gate a\n@say x\n@end")).await;
     soon(host.reached(id, "a")).await;
     at_rest(&homing).await;
@@ -71,10 +64,7 @@ async fn a_runtime_with_nothing_to_do_does_not_wake() {
             break;
         }
     }
-    assert!(
-        quiet,
-        "it woke with a task that runs and nothing that is due"
-    );
+    assert!(quiet, "it woke with a task that runs and nothing that is due");
     host.release(id, "a");
     crate::stage::end(&homing, id).await;
     soon(homing.stop()).await;

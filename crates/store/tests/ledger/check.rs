@@ -13,11 +13,7 @@ use crate::scene::{COLD, DB, Image, MARK, ask_everything, lay, open, scene};
 fn meddled(late: &Image, early: &Image, sql: &str) -> (tempfile::TempDir, usize) {
     let (dir, before) = (lay(late), lay(early));
     let conn = Connection::open(dir.path().join(DB)).unwrap();
-    conn.execute(
-        "ATTACH ?1 AS early",
-        [before.path().join(DB).to_str().unwrap()],
-    )
-    .unwrap();
+    conn.execute("ATTACH ?1 AS early", [before.path().join(DB).to_str().unwrap()]).unwrap();
     let changed = conn.execute(sql, []).unwrap();
     (dir, changed)
 }
@@ -42,45 +38,24 @@ fn each_kind_of_loss_is_told() {
             "DELETE FROM blob WHERE name = (SELECT min(name) FROM blob WHERE bytes IS NULL)",
             "in files",
         ),
-        (
-            "DELETE FROM taken WHERE first = (SELECT min(first) FROM taken)",
-            "ranges",
-        ),
-        (
-            "DELETE FROM taken WHERE first = (SELECT min(first) FROM taken)",
-            "where",
-        ),
+        ("DELETE FROM taken WHERE first = (SELECT min(first) FROM taken)", "ranges"),
+        ("DELETE FROM taken WHERE first = (SELECT min(first) FROM taken)", "where"),
         ("UPDATE taken SET last = last + 1", "taken range"),
         (
             "DELETE FROM task WHERE id = (SELECT min(id) FROM task WHERE parent = 'inbox:cold' AND id = root AND key IS NULL)",
             "without the task's row",
         ),
-        (
-            "UPDATE task SET body = x'00' WHERE parent = 'inbox:cold'",
-            "checksum",
-        ),
-        (
-            "UPDATE task SET state = 5 WHERE parent = 'inbox:cold'",
-            "checksum",
-        ),
+        ("UPDATE task SET body = x'00' WHERE parent = 'inbox:cold'", "checksum"),
+        ("UPDATE task SET state = 5 WHERE parent = 'inbox:cold'", "checksum"),
         ("UPDATE outbox SET body = x'00' WHERE open = 0", "checksum"),
-        (
-            "UPDATE blob SET bytes = x'00' WHERE bytes IS NOT NULL",
-            "checksum",
-        ),
+        ("UPDATE blob SET bytes = x'00' WHERE bytes IS NOT NULL", "checksum"),
         ("UPDATE blob SET length = 5 WHERE bytes IS NULL", "checksum"),
-        (
-            "DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)",
-            "committed up to",
-        ),
+        ("DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)", "committed up to"),
         (
             "DELETE FROM journal WHERE seq = (SELECT min(seq) FROM journal WHERE task IS NULL)",
             "follows",
         ),
-        (
-            "UPDATE journal SET kind = 'else' WHERE seq = (SELECT max(seq) FROM journal)",
-            "checksum",
-        ),
+        ("UPDATE journal SET kind = 'else' WHERE seq = (SELECT max(seq) FROM journal)", "checksum"),
         (
             "UPDATE journal SET task_seq = 9 WHERE seq = (SELECT min(seq) FROM journal WHERE task IS NOT NULL)",
             "checksum",
@@ -93,10 +68,7 @@ fn each_kind_of_loss_is_told() {
             "INSERT OR REPLACE INTO task SELECT * FROM early.task WHERE parent = 'inbox:cold'",
             "its row says",
         ),
-        (
-            "UPDATE refinery_schema_history SET checksum = '1'",
-            "history",
-        ),
+        ("UPDATE refinery_schema_history SET checksum = '1'", "history"),
         ("DELETE FROM refinery_schema_history", "history"),
     ] {
         let (dir, changed) = meddled(&scene.late, &scene.early, sql);
@@ -117,11 +89,7 @@ fn is_damaged<T>(sql: &str, ask: impl FnOnce(&dyn Reader) -> Result<T, StoreErro
 }
 
 fn of_the_cold() -> TaskQuery {
-    TaskQuery {
-        parent: Some("inbox:cold".to_owned()),
-        limit: 100,
-        ..TaskQuery::default()
-    }
+    TaskQuery { parent: Some("inbox:cold".to_owned()), limit: 100, ..TaskQuery::default() }
 }
 
 /// A cold task with two journal rows, the second one written after the earlier moment.
@@ -142,11 +110,7 @@ fn a_changed_row_is_not_served() {
 fn an_older_version_of_a_row_is_not_served() {
     let sql = "INSERT OR REPLACE INTO task SELECT * FROM early.task WHERE parent = 'inbox:cold'";
     assert!(is_damaged(sql, |reader| reader.task(twice())));
-    assert!(is_damaged(sql, |reader| reader.task_journal(
-        twice(),
-        0,
-        10
-    )));
+    assert!(is_damaged(sql, |reader| reader.task_journal(twice(), 0, 10)));
     assert!(is_damaged(sql, |reader| reader.tasks(&of_the_cold())));
 }
 
@@ -165,15 +129,8 @@ fn a_journal_that_lacks_a_row_is_not_served() {
     assert!(is_damaged(last, |reader| reader.journal(reader.head()? - 1, 10)));
     let before = "DELETE FROM journal WHERE seq = (SELECT max(seq) - 1 FROM journal)";
     assert!(is_damaged(before, |reader| reader.journal(reader.head()? - 2, 1)));
-    let own = format!(
-        "DELETE FROM journal WHERE task = {} AND task_seq = 1",
-        twice().bits()
-    );
-    assert!(is_damaged(&own, |reader| reader.task_journal(
-        twice(),
-        0,
-        1
-    )));
+    let own = format!("DELETE FROM journal WHERE task = {} AND task_seq = 1", twice().bits());
+    assert!(is_damaged(&own, |reader| reader.task_journal(twice(), 0, 1)));
 }
 
 #[test]
@@ -200,8 +157,5 @@ fn a_store_that_was_once_written_further_is_told() {
     assert_eq!(reader.check().unwrap(), []);
     std::fs::write(dir.path().join(MARK), &scene.late[Path::new(MARK)]).unwrap();
     let found = reader.check().unwrap();
-    assert!(
-        matches!(&*found, [damage] if damage.what.contains("further")),
-        "{found:?}"
-    );
+    assert!(matches!(&*found, [damage] if damage.what.contains("further")), "{found:?}");
 }

@@ -24,11 +24,7 @@ impl Numbers {
 
 /// More of everything in the long run.
 fn times(short: usize) -> usize {
-    if std::env::var_os("HOMING_LONG").is_some() {
-        short * 20
-    } else {
-        short
-    }
+    if std::env::var_os("HOMING_LONG").is_some() { short * 20 } else { short }
 }
 
 fn right_answers(image: &Image) -> Answers {
@@ -110,16 +106,10 @@ fn a_name_that_turns_into_another_one_is_noticed() {
     let (name, mut fates) = (Path::new(DB), Fates::default());
     for word in [&b"name"[..], b"acp:parent", b"db_", b"bg_"] {
         let places = late[name].windows(word.len()).enumerate();
-        let places = places
-            .filter(|(_, window)| *window == word)
-            .map(|(place, _)| place);
+        let places = places.filter(|(_, window)| *window == word).map(|(place, _)| place);
         for place in places.step_by(if times(1) == 1 { 4 } else { 1 }) {
             let bit = (place + word.len()) * 8;
-            fates.count(fate_of(
-                &flipped(&late, name, bit),
-                &right,
-                &format!("name at {place}"),
-            ));
+            fates.count(fate_of(&flipped(&late, name, bit), &right, &format!("name at {place}")));
         }
     }
     fates.told("names");
@@ -144,20 +134,13 @@ fn a_flipped_bit_in_the_header_is_noticed_or_without_effect() {
 fn a_flipped_bit_in_a_blobs_file_is_noticed() {
     let late = scene().late;
     let right = right_answers(&late);
-    let files: Vec<&PathBuf> = late
-        .keys()
-        .filter(|name| name.starts_with("blobs"))
-        .collect();
+    let files: Vec<&PathBuf> = late.keys().filter(|name| name.starts_with("blobs")).collect();
     assert!(files.len() > 3);
     let mut numbers = Numbers(5);
     for _ in 0..times(20) {
         let name = files[numbers.below(files.len())];
         let bit = numbers.below(late[name].len() * 8);
-        let fate = fate_of(
-            &flipped(&late, name, bit),
-            &right,
-            &format!("bit {bit} of {name:?}"),
-        );
+        let fate = fate_of(&flipped(&late, name, bit), &right, &format!("bit {bit} of {name:?}"));
         assert_eq!(fate, Fate::OnRead);
     }
 }
@@ -169,11 +152,7 @@ fn a_flipped_bit_in_the_mark_is_without_effect() {
     let name = Path::new(MARK);
     for byte in 0..crashed[name].len() {
         let bit = byte * 8 + byte % 8;
-        let fate = fate_of(
-            &flipped(&crashed, name, bit),
-            &right,
-            &format!("mark bit {bit}"),
-        );
+        let fate = fate_of(&flipped(&crashed, name, bit), &right, &format!("mark bit {bit}"));
         assert_eq!(fate, Fate::NoEffect);
     }
 }
@@ -184,10 +163,7 @@ fn a_lost_end_of_any_file_is_noticed_or_without_effect() {
     let (mut numbers, mut fates) = (Numbers(6), Fates::default());
     for (image, what) in [(&scene.late, "closed"), (&scene.crashed, "crashed")] {
         let right = right_answers(image);
-        let blobs = image
-            .keys()
-            .filter(|name| name.starts_with("blobs"))
-            .take(2);
+        let blobs = image.keys().filter(|name| name.starts_with("blobs")).take(2);
         let names = blobs.cloned().chain([DB, WAL, MARK].map(PathBuf::from));
         for name in names.filter(|name| image.contains_key(name)) {
             let length = image[&name].len();
@@ -228,25 +204,14 @@ fn a_page_that_was_never_written_is_noticed_or_without_effect() {
     let (mut stale, mut empty) = (Fates::default(), Fates::default());
     for page in 0..new.len() / 4096 {
         let place = page * 4096..(page + 1) * 4096;
-        if let Some(older) = old
-            .get(place.clone())
-            .filter(|older| **older != new[place.clone()])
-        {
+        if let Some(older) = old.get(place.clone()).filter(|older| **older != new[place.clone()]) {
             let mut spoiled = scene.late.clone();
             spoiled.get_mut(name).unwrap()[place.clone()].copy_from_slice(older);
-            stale.count(fate_of(
-                &spoiled,
-                &right,
-                &format!("stale page {}", page + 1),
-            ));
+            stale.count(fate_of(&spoiled, &right, &format!("stale page {}", page + 1)));
         }
         let mut spoiled = scene.late.clone();
         spoiled.get_mut(name).unwrap()[place].fill(0);
-        empty.count(fate_of(
-            &spoiled,
-            &right,
-            &format!("empty page {}", page + 1),
-        ));
+        empty.count(fate_of(&spoiled, &right, &format!("empty page {}", page + 1)));
     }
     stale.told("stale pages");
     empty.told("empty pages");

@@ -11,10 +11,7 @@ use homing_ports::store::{CommitError, Group, Store, StoreError, TaskRow};
 use homing_store::SqliteStore;
 
 fn large(number: u64) -> TaskRow {
-    TaskRow {
-        body: vec![7; 20_000],
-        ..task(number)
-    }
+    TaskRow { body: vec![7; 20_000], ..task(number) }
 }
 
 #[test]
@@ -33,22 +30,11 @@ fn a_full_disk_fails_the_commit_and_the_store_goes_on_when_there_is_room() {
     }
     for _ in 0..3 {
         let why = store.commit(&draft.group).unwrap_err();
-        assert_eq!(
-            why,
-            CommitError::Failed {
-                what: "the disk is full".to_owned()
-            }
-        );
+        assert_eq!(why, CommitError::Failed { what: "the disk is full".to_owned() });
         assert_eq!(store.recover().unwrap(), before);
     }
     let mut small = Draft::after(head);
-    small.says(
-        &mut TaskRow {
-            task_seq: 1,
-            ..task(1)
-        },
-        "decided",
-    );
+    small.says(&mut TaskRow { task_seq: 1, ..task(1) }, "decided");
     let head = commit(&mut store, &small);
 
     store.limit_pages(1 << 30).unwrap();
@@ -102,26 +88,13 @@ fn a_write_error_in_the_commit_leaves_it_unknown_until_the_store_is_read_again()
     let transactions = transactions_of(&dir);
     assert_eq!(store.recover().unwrap(), before);
     let settled = transactions_of(&dir);
-    assert_eq!(
-        settled,
-        transactions + 1,
-        "what is left of the group in the log is written over"
-    );
+    assert_eq!(settled, transactions + 1, "what is left of the group in the log is written over");
     let mut next = Draft::after(head);
-    next.says(
-        &mut TaskRow {
-            task_seq: 1,
-            ..task(1)
-        },
-        "decided",
-    );
+    next.says(&mut TaskRow { task_seq: 1, ..task(1) }, "decided");
     let head = commit(&mut store, &next);
     assert_eq!(store.recover().unwrap().head, head);
 
-    let why = store.commit(&Group {
-        journal: draft.group.journal.clone(),
-        ..Group::default()
-    });
+    let why = store.commit(&Group { journal: draft.group.journal.clone(), ..Group::default() });
     assert!(matches!(why, Err(CommitError::Failed { .. })), "{why:?}");
     let crashed = lay(&image(&dir));
     let mut store = open(crashed.path()).unwrap();
@@ -131,8 +104,7 @@ fn a_write_error_in_the_commit_leaves_it_unknown_until_the_store_is_read_again()
 
 fn transactions_of(dir: &Path) -> i64 {
     let conn = rusqlite::Connection::open(dir.join(DB)).unwrap();
-    conn.query_row("SELECT commits FROM meta", [], |row| row.get(0))
-        .unwrap()
+    conn.query_row("SELECT commits FROM meta", [], |row| row.get(0)).unwrap()
 }
 
 #[test]
@@ -143,25 +115,12 @@ fn a_blob_that_finds_no_room_fails_the_commit() {
     };
     let dir = PathBuf::from(dir);
     let mut store = open(&dir).unwrap();
-    let group = |size| Group {
-        blobs: vec![blob("b", None, &vec![1; size])],
-        ..Group::default()
-    };
+    let group = |size| Group { blobs: vec![blob("b", None, &vec![1; size])], ..Group::default() };
     let why = store.commit(&group(1_000_000)).unwrap_err();
-    assert!(
-        matches!(&why, CommitError::Failed { what } if what.contains("blobs")),
-        "{why}"
-    );
-    assert_eq!(
-        fs::read_dir(dir.join("blobs")).unwrap().count(),
-        0,
-        "nothing half-written is left"
-    );
+    assert!(matches!(&why, CommitError::Failed { what } if what.contains("blobs")), "{why}");
+    assert_eq!(fs::read_dir(dir.join("blobs")).unwrap().count(), 0, "nothing half-written is left");
     store.commit(&group(100_000)).unwrap();
-    assert_eq!(
-        store.reader().unwrap().blob("b").unwrap().unwrap().len(),
-        100_000
-    );
+    assert_eq!(store.reader().unwrap().blob("b").unwrap().unwrap().len(), 100_000);
 }
 
 #[test]
@@ -170,10 +129,7 @@ fn a_read_only_file_is_not_opened() {
     let mut permissions = fs::metadata(dir.path().join(DB)).unwrap().permissions();
     permissions.set_readonly(true);
     fs::set_permissions(dir.path().join(DB), permissions).unwrap();
-    let bound = fs::OpenOptions::new()
-        .write(true)
-        .open(dir.path().join(DB))
-        .is_err();
+    let bound = fs::OpenOptions::new().write(true).open(dir.path().join(DB)).is_err();
     match open(dir.path()) {
         Err(StoreError::Unavailable { what }) => assert!(bound && what.contains(DB), "{what}"),
         Ok(_) => assert!(!bound, "permissions do not bind whoever runs this"),
@@ -198,20 +154,11 @@ fn files_that_no_row_names_are_swept_and_the_others_stay() {
     let late = scene().late;
     let named = late.keys().filter(|name| name.starts_with("blobs")).count();
     let mut littered = late.clone();
-    littered.insert(
-        format!("blobs/{}", "ab".repeat(32)).into(),
-        b"orphan".to_vec(),
-    );
-    littered.insert(
-        format!("blobs/{}.tmp", "cd".repeat(32)).into(),
-        b"half".to_vec(),
-    );
+    littered.insert(format!("blobs/{}", "ab".repeat(32)).into(), b"orphan".to_vec());
+    littered.insert(format!("blobs/{}.tmp", "cd".repeat(32)).into(), b"half".to_vec());
     let dir = lay(&littered);
     let _store = open(dir.path()).unwrap();
-    assert_eq!(
-        fs::read_dir(dir.path().join("blobs")).unwrap().count(),
-        named
-    );
+    assert_eq!(fs::read_dir(dir.path().join("blobs")).unwrap().count(), named);
 }
 
 #[test]
@@ -222,27 +169,14 @@ fn a_purge_takes_the_file_that_nothing_names_any_more() {
     let mut draft = Draft::after(0);
     for row in &mut rows {
         draft.says(row, "ended");
-        draft
-            .group
-            .blobs
-            .push(blob(&row.id.to_string(), Some(row.id), &[5; 70_000]));
+        draft.group.blobs.push(blob(&row.id.to_string(), Some(row.id), &[5; 70_000]));
     }
     commit(&mut store, &draft);
     let files = || fs::read_dir(dir.path().join("blobs")).unwrap().count();
     assert_eq!(files(), 1, "the same bytes, one file");
-    store
-        .commit(&Group {
-            purge: vec![rows[0].id],
-            ..Group::default()
-        })
-        .unwrap();
+    store.commit(&Group { purge: vec![rows[0].id], ..Group::default() }).unwrap();
     assert_eq!(files(), 1);
-    store
-        .commit(&Group {
-            purge: vec![rows[1].id],
-            ..Group::default()
-        })
-        .unwrap();
+    store.commit(&Group { purge: vec![rows[1].id], ..Group::default() }).unwrap();
     assert_eq!(files(), 0);
 }
 
@@ -250,17 +184,9 @@ fn a_purge_takes_the_file_that_nothing_names_any_more() {
 fn a_damaged_file_of_a_blob_is_written_again_with_the_same_bytes() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path()).unwrap();
-    let group = Group {
-        blobs: vec![blob("b", None, &[5; 70_000])],
-        ..Group::default()
-    };
+    let group = Group { blobs: vec![blob("b", None, &[5; 70_000])], ..Group::default() };
     store.commit(&group).unwrap();
-    let file = fs::read_dir(dir.path().join("blobs"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap()
-        .path();
+    let file = fs::read_dir(dir.path().join("blobs")).unwrap().next().unwrap().unwrap().path();
     fs::write(&file, b"spoiled").unwrap();
     let reader = store.reader().unwrap();
     assert!(matches!(reader.blob("b"), Err(StoreError::Damaged { .. })));
@@ -320,10 +246,7 @@ fn write_and_purge(store: &mut SqliteStore) {
         let mut draft = Draft::after(number - 1);
         draft.says(&mut row, "ended");
         let bytes = vec![number as u8; 70_000];
-        draft
-            .group
-            .blobs
-            .push(blob(&row.id.to_string(), Some(row.id), &bytes));
+        draft.group.blobs.push(blob(&row.id.to_string(), Some(row.id), &bytes));
         if number > 5 {
             draft.group.purge.push(task(number - 5).id);
         }

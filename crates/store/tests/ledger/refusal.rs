@@ -15,11 +15,7 @@ fn refused(dir: &Path) -> StoreError {
     let before = image(dir);
     let why = open(dir).unwrap_err();
     let after = image(dir);
-    assert_eq!(
-        before.keys().collect::<Vec<_>>(),
-        after.keys().collect::<Vec<_>>(),
-        "{why}"
-    );
+    assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>(), "{why}");
     assert!(before == after, "{why}: a file changed");
     why
 }
@@ -31,22 +27,15 @@ fn with(name: &str, bytes: impl Into<Vec<u8>>) -> Image {
 /// Changes the store as another program would, the log left in place.
 fn meddle(dir: &Path, sql: &str) {
     let conn = Connection::open(dir.join(DB)).unwrap();
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
-        .unwrap();
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
     conn.execute_batch(sql).unwrap();
 }
 
 #[test]
 fn a_file_that_is_no_database_is_foreign() {
-    let noise: Vec<u8> = (0..40_000_u32)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
-        .collect();
-    for bytes in [
-        noise,
-        b"dear diary".to_vec(),
-        vec![0; 4096],
-        b"SQLite format 3\0".to_vec(),
-    ] {
+    let noise: Vec<u8> =
+        (0..40_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for bytes in [noise, b"dear diary".to_vec(), vec![0; 4096], b"SQLite format 3\0".to_vec()] {
         let dir = lay(&with(DB, bytes));
         let why = refused(dir.path());
         assert!(matches!(why, StoreError::Foreign { .. }), "{why}");
@@ -75,18 +64,11 @@ fn a_store_of_a_newer_release_is_refused() {
     let late = scene().late;
     for checkpoint in [true, false] {
         let dir = lay(&late);
-        let after = if checkpoint {
-            "PRAGMA wal_checkpoint(TRUNCATE)"
-        } else {
-            ""
-        };
+        let after = if checkpoint { "PRAGMA wal_checkpoint(TRUNCATE)" } else { "" };
         meddle(dir.path(), &format!("PRAGMA user_version = 7; {after}"));
         let why = refused(dir.path());
         let known = 1;
-        assert!(
-            matches!(why, StoreError::Newer { found: 7, known: k, .. } if k == known),
-            "{why}"
-        );
+        assert!(matches!(why, StoreError::Newer { found: 7, known: k, .. } if k == known), "{why}");
     }
 }
 
@@ -96,10 +78,7 @@ fn a_header_that_names_no_format_of_sqlite_is_damaged() {
         let mut late = scene().late;
         late.get_mut(Path::new(DB)).unwrap()[18..20].copy_from_slice(&format);
         let why = refused(lay(&late).path());
-        assert!(
-            matches!(why, StoreError::Damaged { .. }),
-            "{format:?}: {why}"
-        );
+        assert!(matches!(why, StoreError::Damaged { .. }), "{format:?}: {why}");
     }
 }
 
@@ -161,10 +140,7 @@ fn a_lost_end_shows_by_the_mark() {
     let dir = lay(&no_log);
     refused(dir.path());
     fs::remove_file(dir.path().join(MARK)).unwrap();
-    assert!(
-        open(dir.path()).is_ok(),
-        "without a mark there is nothing to tell"
-    );
+    assert!(open(dir.path()).is_ok(), "without a mark there is nothing to tell");
 }
 
 #[test]
@@ -173,12 +149,7 @@ fn a_lost_end_without_a_journal_row_shows_by_the_mark_too() {
     let before = image(dir.path());
     let mut store = open(dir.path()).unwrap();
     let clock = store.recover().unwrap().clock;
-    store
-        .commit(&homing_ports::store::Group {
-            clock,
-            ..Default::default()
-        })
-        .unwrap();
+    store.commit(&homing_ports::store::Group { clock, ..Default::default() }).unwrap();
     drop(store);
     let mut rolled_back = before;
     rolled_back.insert(MARK.into(), fs::read(dir.path().join(MARK)).unwrap());
@@ -189,11 +160,7 @@ fn a_lost_end_without_a_journal_row_shows_by_the_mark_too() {
 #[test]
 fn a_mark_that_is_behind_torn_or_missing_is_no_error() {
     let scene = scene();
-    for mark in [
-        scene.early[Path::new(MARK)].clone(),
-        b"torn".to_vec(),
-        Vec::new(),
-    ] {
+    for mark in [scene.early[Path::new(MARK)].clone(), b"torn".to_vec(), Vec::new()] {
         let mut changed = scene.late.clone();
         changed.insert(MARK.into(), mark);
         let dir = lay(&changed);
@@ -240,8 +207,7 @@ fn a_store_that_is_open_is_held() {
 fn a_database_that_another_program_locks_is_held() {
     let dir = lay(&scene().crashed);
     let conn = Connection::open(dir.path().join(DB)).unwrap();
-    conn.execute_batch("BEGIN IMMEDIATE; DELETE FROM taken")
-        .unwrap();
+    conn.execute_batch("BEGIN IMMEDIATE; DELETE FROM taken").unwrap();
     let why = open(dir.path()).unwrap_err();
     assert!(matches!(why, StoreError::Held { .. }), "{why}");
 }
@@ -277,10 +243,7 @@ fn a_restored_copy_opens_and_not_with_the_log_of_another() {
     let log = dir.path().join(WAL);
     fs::write(&log, &scene.crashed[Path::new(WAL)]).unwrap();
     let why = refused(dir.path());
-    assert!(
-        matches!(&why, StoreError::Damaged { what, .. } if what.contains("remove")),
-        "{why}"
-    );
+    assert!(matches!(&why, StoreError::Damaged { what, .. } if what.contains("remove")), "{why}");
     fs::remove_file(log).unwrap();
 
     let mut store = open(dir.path()).unwrap();
@@ -309,17 +272,8 @@ fn only_the_owner_may_read_what_it_makes() {
     let outer = tempfile::tempdir().unwrap();
     let dir = outer.path().join("state/homing");
     let mut store = SqliteStore::open(dir.join(DB)).unwrap();
-    let blobs = vec![homing_ports::contract::store::blob(
-        "large",
-        None,
-        &[1; 70_000],
-    )];
-    store
-        .commit(&homing_ports::store::Group {
-            blobs,
-            ..Default::default()
-        })
-        .unwrap();
+    let blobs = vec![homing_ports::contract::store::blob("large", None, &[1; 70_000])];
+    store.commit(&homing_ports::store::Group { blobs, ..Default::default() }).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     for name in image(&dir).keys() {
         assert_eq!(mode(&dir.join(name)), 0o600, "{}", name.display());
@@ -327,8 +281,5 @@ fn only_the_owner_may_read_what_it_makes() {
     for made in [dir.clone(), dir.join("blobs")] {
         assert_eq!(mode(&made), 0o700, "{}", made.display());
     }
-    assert!(
-        image(&dir).len() >= 6,
-        "database, log, its index, lock, mark, blob"
-    );
+    assert!(image(&dir).len() >= 6, "database, log, its index, lock, mark, blob");
 }

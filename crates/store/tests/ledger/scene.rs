@@ -68,25 +68,13 @@ const SIZES: [usize; 3] = [20, 2_000, 70_000];
 
 fn varied(number: u64, round: u64) -> TaskRow {
     let over = (number + round).is_multiple_of(4);
-    let row = if over {
-        ended(number, round.cast_signed())
-    } else {
-        task(number)
-    };
+    let row = if over { ended(number, round.cast_signed()) } else { task(number) };
     TaskRow {
         owed: number.is_multiple_of(5),
         parent: format!("acp:parent{}", number % 7),
-        root: if number.is_multiple_of(6) {
-            row.id
-        } else {
-            task(number - number % 6).id
-        },
-        session: number
-            .is_multiple_of(2)
-            .then(|| format!("acp:session{number}")),
-        name: number
-            .is_multiple_of(3)
-            .then(|| format!("name{}", number % 9)),
+        root: if number.is_multiple_of(6) { row.id } else { task(number - number % 6).id },
+        session: number.is_multiple_of(2).then(|| format!("acp:session{number}")),
+        name: number.is_multiple_of(3).then(|| format!("name{}", number % 9)),
         key: (number % 2 == 1).then_some([number as u8; 16]),
         body: vec![(number * 7 + round) as u8; 150 + 7 * number as usize],
         ..row
@@ -120,13 +108,7 @@ struct Life {
 impl Life {
     fn on(&mut self, draft: &mut Draft, row: TaskRow) {
         let number = self.numbers.entry(row.id).or_default();
-        draft.says(
-            &mut TaskRow {
-                task_seq: *number,
-                ..row
-            },
-            "decided",
-        );
+        draft.says(&mut TaskRow { task_seq: *number, ..row }, "decided");
         *number += 1;
     }
 
@@ -143,35 +125,23 @@ impl Life {
         draft.journal(None, "posted");
         let group = &mut draft.group;
         group.outbox.push(outbox(&format!("db_{round}"), true));
-        group
-            .outbox
-            .push(outbox(&format!("db_{}", round / 2), false));
+        group.outbox.push(outbox(&format!("db_{}", round / 2), false));
         for owner in [task(round + 1).id, brief(round).id] {
             for size in SIZES {
                 let bytes = vec![(round + 1) as u8; size];
-                group
-                    .blobs
-                    .push(blob(&format!("{owner}/{size}"), Some(owner), &bytes));
+                group.blobs.push(blob(&format!("{owner}/{size}"), Some(owner), &bytes));
             }
         }
         let reader = self.store.reader().unwrap();
         group.purge = reader.purgeable(round.cast_signed() - 1, 10).unwrap();
-        group.clock = ClockMark {
-            boot: "boot".into(),
-            tick: round,
-            mono: round,
-        };
+        group.clock = ClockMark { boot: "boot".into(), tick: round, mono: round };
         self.head = commit(&mut self.store, &draft);
     }
 
     fn again(dir: &Path, numbers: BTreeMap<TaskId, u64>) -> Self {
         let mut store = open(dir).unwrap();
         let head = store.recover().unwrap().head;
-        Self {
-            store,
-            head,
-            numbers,
-        }
+        Self { store, head, numbers }
     }
 }
 
@@ -185,11 +155,7 @@ pub fn scene() -> Scene {
     (6..10).for_each(|round| life.round(round));
     let crashed = image(dir.path());
     drop(life.store);
-    Scene {
-        early,
-        crashed,
-        late: image(dir.path()),
-    }
+    Scene { early, crashed, late: image(dir.path()) }
 }
 
 /// One question and its answer, in words.
@@ -218,20 +184,12 @@ pub fn ask_everything(store: &mut SqliteStore) -> Answers {
     tell(&mut answers, "head", reader.head());
     tell(&mut answers, "journal", reader.journal(0, 1_000));
     for after in (0..200).step_by(20) {
-        tell(
-            &mut answers,
-            format!("journal after {after}"),
-            reader.journal(after, 30),
-        );
+        tell(&mut answers, format!("journal after {after}"), reader.journal(after, 30));
     }
     for number in 0..=COLD.max().unwrap() + 12 {
         let id = task(number).id;
         tell(&mut answers, format!("task {number}"), reader.task(id));
-        tell(
-            &mut answers,
-            format!("journal of {number}"),
-            reader.task_journal(id, 0, 100),
-        );
+        tell(&mut answers, format!("journal of {number}"), reader.task_journal(id, 0, 100));
         for size in SIZES {
             let bytes = reader.blob(&format!("{id}/{size}"));
             let bytes = bytes.map(|found| found.map(|bytes| blake3::hash(&bytes)));
@@ -250,53 +208,23 @@ pub fn ask_everything(store: &mut SqliteStore) -> Answers {
 }
 
 fn queries() -> Vec<TaskQuery> {
-    let all = || TaskQuery {
-        limit: 1_000,
-        ..TaskQuery::default()
-    };
+    let all = || TaskQuery { limit: 1_000, ..TaskQuery::default() };
     let mut queries = vec![all()];
     for number in 0..10 {
-        queries.push(TaskQuery {
-            parent: Some(format!("acp:parent{number}")),
-            ..all()
-        });
-        queries.push(TaskQuery {
-            name: Some(format!("name{number}")),
-            ..all()
-        });
-        queries.push(TaskQuery {
-            session: Some(format!("acp:session{number}")),
-            ..all()
-        });
-        queries.push(TaskQuery {
-            root: Some(task(number * 6).id),
-            ..all()
-        });
-        queries.push(TaskQuery {
-            prefix: Some(format!("bg_{number}")),
-            ..all()
-        });
+        queries.push(TaskQuery { parent: Some(format!("acp:parent{number}")), ..all() });
+        queries.push(TaskQuery { name: Some(format!("name{number}")), ..all() });
+        queries.push(TaskQuery { session: Some(format!("acp:session{number}")), ..all() });
+        queries.push(TaskQuery { root: Some(task(number * 6).id), ..all() });
+        queries.push(TaskQuery { prefix: Some(format!("bg_{number}")), ..all() });
     }
     for state in ["completed", "queued"] {
-        queries.push(TaskQuery {
-            state: Some(state.to_owned()),
-            ..all()
-        });
+        queries.push(TaskQuery { state: Some(state.to_owned()), ..all() });
     }
-    queries.push(TaskQuery {
-        parent: Some("inbox:cold".to_owned()),
-        ..all()
-    });
+    queries.push(TaskQuery { parent: Some("inbox:cold".to_owned()), ..all() });
     for living in [true, false] {
-        queries.push(TaskQuery {
-            living: Some(living),
-            ..all()
-        });
+        queries.push(TaskQuery { living: Some(living), ..all() });
     }
-    queries.push(TaskQuery {
-        before: Some((1_030, TaskId::from_bits(0))),
-        ..all()
-    });
+    queries.push(TaskQuery { before: Some((1_030, TaskId::from_bits(0))), ..all() });
     queries
 }
 
@@ -323,10 +251,7 @@ pub fn fate_of(spoiled: &Image, right: &Answers, what: &str) -> Fate {
     let mut store = match open(dir.path()) {
         Ok(store) => store,
         Err(why) => {
-            assert!(
-                image(dir.path()) == before,
-                "{what}: refused ({why}) but its files changed"
-            );
+            assert!(image(dir.path()) == before, "{what}: refused ({why}) but its files changed");
             let named = matches!(
                 why,
                 StoreError::Damaged { .. } | StoreError::Foreign { .. } | StoreError::Newer { .. }
@@ -338,11 +263,7 @@ pub fn fate_of(spoiled: &Image, right: &Answers, what: &str) -> Fate {
     let answers = ask_everything(&mut store);
     let found = store.reader().and_then(|reader| reader.check());
     let noticed = !matches!(&found, Ok(found) if found.is_empty());
-    let mut fate = if noticed {
-        Fate::ByCheck
-    } else {
-        Fate::NoEffect
-    };
+    let mut fate = if noticed { Fate::ByCheck } else { Fate::NoEffect };
     let mut failed = false;
     for ((question, wanted), (_, answer)) in right.iter().zip(&answers) {
         match (answer, wanted) {
@@ -352,10 +273,7 @@ pub fn fate_of(spoiled: &Image, right: &Answers, what: &str) -> Fate {
             (Ok(answer), wanted) => {
                 let a_list = question.starts_with("TaskQuery") || question == "purgeable";
                 let hidden = a_list && is_less(answer, wanted.as_ref().unwrap());
-                assert!(
-                    hidden && noticed,
-                    "{what}: {question}\n got {answer}\n not {wanted:?}"
-                );
+                assert!(hidden && noticed, "{what}: {question}\n got {answer}\n not {wanted:?}");
                 fate = Fate::HiddenFoundByCheck;
             }
         }
@@ -366,15 +284,9 @@ pub fn fate_of(spoiled: &Image, right: &Answers, what: &str) -> Fate {
 /// Whether a list is the right one but for rows that it lacks.
 fn is_less(answer: &str, wanted: &str) -> bool {
     let rows = |text: &str| -> Vec<String> {
-        let text = text
-            .trim_matches(['[', ']'])
-            .replace("bg_", "TaskRow { bg_");
-        text.split("TaskRow {")
-            .map(|row| row.trim_end_matches(", ").to_owned())
-            .collect()
+        let text = text.trim_matches(['[', ']']).replace("bg_", "TaskRow { bg_");
+        text.split("TaskRow {").map(|row| row.trim_end_matches(", ").to_owned()).collect()
     };
     let wanted = rows(wanted);
-    rows(answer)
-        .iter()
-        .all(|row| row.is_empty() || wanted.contains(row))
+    rows(answer).iter().all(|row| row.is_empty() || wanted.contains(row))
 }

@@ -119,10 +119,7 @@ impl Script {
 
     #[must_use]
     pub fn act(mut self, act: Act) -> Self {
-        assert!(
-            self.acts.len() < ACTS_MAX,
-            "a script has at most {ACTS_MAX} acts"
-        );
+        assert!(self.acts.len() < ACTS_MAX, "a script has at most {ACTS_MAX} acts");
         self.acts.push(act);
         self
     }
@@ -140,10 +137,7 @@ impl Script {
 
     #[must_use]
     pub fn tool(self, name: &str, input: &str) -> Self {
-        self.act(Act::Tool {
-            name: name.into(),
-            input: input.into(),
-        })
+        self.act(Act::Tool { name: name.into(), input: input.into() })
     }
 
     #[must_use]
@@ -159,12 +153,7 @@ impl Script {
     #[must_use]
     pub fn ask(self, kind: AskKind, text: &str) -> Self {
         let key = format!("ask-{}", self.acts.len()).into();
-        self.act(Act::Ask(AskSeen {
-            key,
-            kind,
-            text: text.into(),
-            options: Vec::new(),
-        }))
+        self.act(Act::Ask(AskSeen { key, kind, text: text.into(), options: Vec::new() }))
     }
 
     #[must_use]
@@ -195,19 +184,13 @@ impl Script {
     /// Reads the directives of a prompt; the error names the line.
     pub fn read(prompt: &str) -> Result<Self, String> {
         let mut script = Self::new();
-        let lines = prompt
-            .lines()
-            .map(str::trim)
-            .filter_map(|line| line.strip_prefix('@'));
+        let lines = prompt.lines().map(str::trim).filter_map(|line| line.strip_prefix('@'));
         for line in lines {
             script =
                 directive(script, line).ok_or_else(|| format!("@{line} is not a directive"))?;
         }
         if script.acts.is_empty() {
-            let first = prompt
-                .lines()
-                .find(|line| !line.starts_with('@'))
-                .unwrap_or_default();
+            let first = prompt.lines().find(|line| !line.starts_with('@')).unwrap_or_default();
             script = script.say(&format!("done: {first}")).end();
         }
         Ok(script)
@@ -221,10 +204,7 @@ fn directive(script: Script, line: &str) -> Option<Script> {
         "say" => Act::Say(rest.into()),
         "tool" => {
             let (name, input) = rest.split_once(' ').unwrap_or((rest, ""));
-            Act::Tool {
-                name: name.into(),
-                input: input.into(),
-            }
+            Act::Tool { name: name.into(), input: input.into() }
         }
         "tool-end" => Act::ToolEnd,
         "gate" => Act::Gate(rest.into()),
@@ -236,33 +216,17 @@ fn directive(script: Script, line: &str) -> Option<Script> {
         "error-hint" => Act::ErrorHint(error(rest)?),
         "wait" => {
             let (class, ms) = rest.split_once(' ').unwrap_or((rest, ""));
-            let retry_after_ms = if ms.is_empty() {
-                None
-            } else {
-                Some(ms.parse().ok()?)
-            };
-            Act::Wait(HostError {
-                retry_after_ms,
-                ..error(class)?
-            })
+            let retry_after_ms = if ms.is_empty() { None } else { Some(ms.parse().ok()?) };
+            Act::Wait(HostError { retry_after_ms, ..error(class)? })
         }
-        "exit" => Act::Exit(Exit {
-            code: Some(rest.parse().ok()?),
-            signal: None,
-        }),
-        "signal" => Act::Exit(Exit {
-            code: None,
-            signal: Some(rest.parse().ok()?),
-        }),
+        "exit" => Act::Exit(Exit { code: Some(rest.parse().ok()?), signal: None }),
+        "signal" => Act::Exit(Exit { code: None, signal: Some(rest.parse().ok()?) }),
         "die" => Act::Die,
         "delete" => Act::Delete,
         "vanish" => Act::Vanish,
         "silence" => Act::Silence,
         "todos" => Act::Todos(rest.parse().ok()?),
-        "spend" => Act::Spend(Spend {
-            tokens: rest.parse().ok()?,
-            ..Spend::default()
-        }),
+        "spend" => Act::Spend(Spend { tokens: rest.parse().ok()?, ..Spend::default() }),
         "odd" => Act::Odd(rest.into()),
         "busy" => Act::Busy,
         "compact" => Act::Compact,
@@ -278,37 +242,23 @@ fn directive(script: Script, line: &str) -> Option<Script> {
 
 fn ask(n: usize, rest: &str) -> Option<AskSeen> {
     let (kind, text) = rest.split_once(' ')?;
-    let kind = AskKind::ALL
-        .iter()
-        .copied()
-        .find(|known| known.word() == kind)?;
+    let kind = AskKind::ALL.iter().copied().find(|known| known.word() == kind)?;
     let mut parts = text.split('|').map(str::trim);
     let text = parts.next()?.into();
     let options = parts.map(Into::into).collect();
-    Some(AskSeen {
-        key: format!("ask-{n}").into(),
-        kind,
-        text,
-        options,
-    })
+    Some(AskSeen { key: format!("ask-{n}").into(), kind, text, options })
 }
 
 fn finish(word: &str) -> Option<Finish> {
     if word.is_empty() {
         return Some(Finish::Stop);
     }
-    Finish::ALL
-        .iter()
-        .copied()
-        .find(|known| known.word() == word)
+    Finish::ALL.iter().copied().find(|known| known.word() == word)
 }
 
 fn error(rest: &str) -> Option<HostError> {
     let (class, text) = rest.split_once(' ').unwrap_or((rest, "scripted"));
-    let class = ErrorClass::ALL
-        .iter()
-        .copied()
-        .find(|known| known.word() == class)?;
+    let class = ErrorClass::ALL.iter().copied().find(|known| known.word() == class)?;
     Some(HostError::new(class, class.word(), text))
 }
 
@@ -340,26 +290,14 @@ mod tests {
 
     #[test]
     fn a_prompt_without_directives_is_answered() {
-        assert_eq!(
-            Script::read("Count.\nSlowly."),
-            Ok(Script::answer("done: Count."))
-        );
+        assert_eq!(Script::read("Count.\nSlowly."), Ok(Script::answer("done: Count.")));
     }
 
     #[test]
     fn an_unknown_directive_is_named() {
-        for text in [
-            "@sing",
-            "@fail badly",
-            "@end never",
-            "@exit x",
-            "@fault gremlins",
-            "@ask me",
-        ] {
-            assert_eq!(
-                Script::read(text),
-                Err(format!("{text} is not a directive"))
-            );
+        for text in ["@sing", "@fail badly", "@end never", "@exit x", "@fault gremlins", "@ask me"]
+        {
+            assert_eq!(Script::read(text), Err(format!("{text} is not a directive")));
         }
     }
 }

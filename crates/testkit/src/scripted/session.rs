@@ -170,11 +170,7 @@ impl Session {
         let id = (u64::from(self.now.attempt) << 32) | self.calls_made;
         let digest = Digest::of(format!("{name} {input}").as_bytes()).0;
         let input = digest.first_chunk().map(|first| u64::from_be_bytes(*first));
-        let call = Call {
-            id,
-            tool: name,
-            input,
-        };
+        let call = Call { id, tool: name, input };
         self.tools_ran = true;
         self.calls.push_back(call.clone());
         self.event(Fact::ToolBegan { call });
@@ -182,12 +178,7 @@ impl Session {
 
     fn end(&mut self, finish: Finish, error: Option<HostError>) -> End {
         let text = (!self.text.is_empty()).then(|| Payload::from(&*self.text));
-        let end = End {
-            finish,
-            error,
-            text,
-            tools_ran: self.tools_ran,
-        };
+        let end = End { finish, error, text, tools_ran: self.tools_ran };
         self.turns.insert(self.now, TurnRecord::Ended(end.clone()));
         if finish != Finish::ToolCalls {
             self.busy = Tri::No;

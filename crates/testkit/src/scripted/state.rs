@@ -76,10 +76,7 @@ impl State {
     }
 
     pub(super) fn watched(&self, session: Key) -> Vec<Key> {
-        let of_it = self
-            .watches
-            .iter()
-            .filter(|(_, watch)| watch.session == session);
+        let of_it = self.watches.iter().filter(|(_, watch)| watch.session == session);
         of_it.map(|(key, _)| *key).collect()
     }
 
@@ -126,9 +123,7 @@ impl State {
             self.read_faults(key.0, key.1, 1, &script.faults);
         }
         let failed = |name: &str, why: &str| {
-            vec![Fact::StartFailed {
-                error: HostError::new(ErrorClass::Other, name, why),
-            }]
+            vec![Fact::StartFailed { error: HostError::new(ErrorClass::Other, name, why) }]
         };
         if self.void.contains(&key) {
             return failed("aborted", "it was aborted before it was opened");
@@ -136,15 +131,10 @@ impl State {
         if self.goes_wrong(key.0, Fault::OpenFails) {
             return failed("scripted", "no session can be made");
         }
-        let session = self
-            .sessions
-            .entry(key)
-            .or_insert_with(|| Session::new(key.0, key.1));
+        let session = self.sessions.entry(key).or_insert_with(|| Session::new(key.0, key.1));
         let session = Arc::clone(&session.id);
         if self.goes_wrong(key.0, Fault::OpenLost) {
-            return vec![Fact::StartUnsure {
-                why: "the reply was lost".into(),
-            }];
+            return vec![Fact::StartUnsure { why: "the reply was lost".into() }];
         }
         vec![Fact::SessionMade { session }]
     }
@@ -176,15 +166,11 @@ impl State {
             return refused("scripted", "the prompt is refused");
         }
         if self.goes_wrong(task, Fault::PromptDropped) {
-            return Fact::PromptUnsure {
-                why: "the connection broke".into(),
-            };
+            return Fact::PromptUnsure { why: "the connection broke".into() };
         }
         self.run(key, &prompting, text, script);
         if self.goes_wrong(task, Fault::PromptLost) {
-            return Fact::PromptUnsure {
-                why: "the reply was lost".into(),
-            };
+            return Fact::PromptUnsure { why: "the reply was lost".into() };
         }
         Fact::PromptTaken
     }
@@ -192,38 +178,22 @@ impl State {
     /// Sent twice, it runs once.
     pub(super) fn run(&mut self, key: Key, prompting: &Prompting, text: String, script: Script) {
         let fence = prompting.fence;
-        if self
-            .sessions
-            .get(&key)
-            .is_none_or(|session| session.has_turn(fence))
-        {
+        if self.sessions.get(&key).is_none_or(|session| session.has_turn(fence)) {
             return;
         }
-        let queued = self
-            .scripts
-            .get_mut(&prompting.task)
-            .and_then(VecDeque::pop_front);
+        let queued = self.scripts.get_mut(&prompting.task).and_then(VecDeque::pop_front);
         let acts = queued.unwrap_or(script).acts;
         if let Some(session) = self.sessions.get_mut(&key) {
             session.take(fence, acts);
         }
         let Prompting { task, kind, .. } = *prompting;
-        self.prompts.push(Prompted {
-            task,
-            attempt: fence.attempt,
-            turn: fence.turn,
-            kind,
-            text,
-        });
+        self.prompts.push(Prompted { task, attempt: fence.attempt, turn: fence.turn, kind, text });
         self.go_on(task);
     }
 
     /// A session goes by its name: an attempt that goes on in it has another number.
     pub(super) fn key_of(&self, session: &str) -> Option<Key> {
-        self.sessions
-            .iter()
-            .find(|(_, known)| &*known.id == session)
-            .map(|(key, _)| *key)
+        self.sessions.iter().find(|(_, known)| &*known.id == session).map(|(key, _)| *key)
     }
 
     /// By its name, or by the mark that its launch left.
@@ -238,15 +208,11 @@ impl State {
     pub(super) fn look(&mut self, place: &Place) -> Fact {
         self.calls.looks += 1;
         if self.goes_wrong(place.task, Fault::LookFails) {
-            return Fact::LookFailed {
-                why: "the host does not answer".into(),
-            };
+            return Fact::LookFailed { why: "the host does not answer".into() };
         }
         let unreadable = self.goes_wrong(place.task, Fault::Unreadable);
         let Some(session) = self.find(place).and_then(|key| self.sessions.get(&key)) else {
-            return Fact::LookFailed {
-                why: "there is no such session".into(),
-            };
+            return Fact::LookFailed { why: "there is no such session".into() };
         };
         let mut fact = session.look(place.fence);
         if let Fact::Looked { picture } = &mut fact
@@ -260,9 +226,7 @@ impl State {
     pub(super) fn abort(&mut self, place: &Place) -> Fact {
         self.calls.aborts += 1;
         if self.goes_wrong(place.task, Fault::AbortRefused) {
-            return Fact::StopRefused {
-                why: "scripted".into(),
-            };
+            return Fact::StopRefused { why: "scripted".into() };
         }
         let known = self.find(place).and_then(|key| self.sessions.get_mut(&key));
         if let Some(session) = known {

@@ -50,17 +50,9 @@ fn reasons() -> Vec<Sequence> {
             .see(ended(said("")), Failed)
             .cause(Cause::Empty),
         reason("acp v1: max_tokens", Finish::Length, Cause::Truncated),
-        reason(
-            "acp v1: max_turn_requests",
-            Finish::Length,
-            Cause::Truncated,
-        ),
+        reason("acp v1: max_turn_requests", Finish::Length, Cause::Truncated),
         reason("acp v1: refusal", Finish::Refusal, Cause::Refused),
-        reason(
-            "acp v1: cancelled by somebody",
-            Finish::Cancelled,
-            Cause::Interrupted,
-        ),
+        reason("acp v1: cancelled by somebody", Finish::Cancelled, Cause::Interrupted),
         sequence(
             "acp v1: a stop reason never seen before",
             "the turn ended, how is not known: not success",
@@ -100,10 +92,7 @@ fn provider_400() -> Vec<Sequence> {
         .begun()
         .see(active(), Running)
         .see(
-            ended(End {
-                error: Some(of(ErrorClass::BadRequest)),
-                ..said("stream error: 400")
-            }),
+            ended(End { error: Some(of(ErrorClass::BadRequest)), ..said("stream error: 400") }),
             Failed,
         )
         .cause(Cause::Error)
@@ -134,15 +123,12 @@ fn second_prompt() -> Vec<Sequence> {
         .result("to both"),
         queued("acp v1, claude: the second is queued"),
         queued("acp v1, codex: the second is queued"),
-        sequence(
-            "acp v1, gemini: the first gets cancelled",
-            "second prompt while busy",
-        )
-        .begun()
-        .see(active(), Running)
-        .see(ended(ends(Finish::Cancelled, "half")), Failed)
-        .cause(Cause::Interrupted)
-        .result("half"),
+        sequence("acp v1, gemini: the first gets cancelled", "second prompt while busy")
+            .begun()
+            .see(active(), Running)
+            .see(ended(ends(Finish::Cancelled, "half")), Failed)
+            .cause(Cause::Interrupted)
+            .result("half"),
     ]
 }
 
@@ -175,17 +161,14 @@ fn cancels() -> Vec<Sequence> {
         .see(tool_end(1), Stopping)
         .see(Fact::Stopped, Cancelled)
         .cause(Cause::Asked),
-        sequence(
-            "acp v1: cancelled while a permission is open",
-            "it is answered with cancelled",
-        )
-        .begun()
-        .see(asks(permission("call_1")), WaitingAsk)
-        .cancel(Stopping)
-        .see(ask_over("call_1"), Stopping)
-        .see(ended(ends(Finish::Cancelled, "")), Stopping)
-        .see(Fact::Stopped, Cancelled)
-        .cause(Cause::Asked),
+        sequence("acp v1: cancelled while a permission is open", "it is answered with cancelled")
+            .begun()
+            .see(asks(permission("call_1")), WaitingAsk)
+            .cancel(Stopping)
+            .see(ask_over("call_1"), Stopping)
+            .see(ended(ends(Finish::Cancelled, "")), Stopping)
+            .see(Fact::Stopped, Cancelled)
+            .cause(Cause::Asked),
     ]
 }
 
@@ -218,12 +201,8 @@ fn ends_of_process() -> Vec<Sequence> {
 
 /// The table: signals, and kill -9 and load.
 fn signals() -> Vec<Sequence> {
-    let cancelled = |name, renders| {
-        sequence(name, renders)
-            .begun()
-            .see(tool(1), Running)
-            .cancel(Stopping)
-    };
+    let cancelled =
+        |name, renders| sequence(name, renders).begun().see(tool(1), Running).cancel(Stopping);
     let orphaned = |name| {
         cancelled(name, "not stopped before what it left behind is")
             .see(stop_refused(), Stopping)
@@ -236,18 +215,15 @@ fn signals() -> Vec<Sequence> {
             .cause(Cause::Asked)
     };
     let loaded = |name| {
-        sequence(
-            name,
-            "kill -9, then load: works, and a replay never marks the interrupted turn",
-        )
-        .retry_interrupted(1)
-        .begun()
-        .see(active(), Running)
-        .see(open().other_program().seen(), Starting)
-        .see(taken(), Running)
-        .see(ended(said("4")), Completed)
-        .cause(Cause::Answered)
-        .result("4")
+        sequence(name, "kill -9, then load: works, and a replay never marks the interrupted turn")
+            .retry_interrupted(1)
+            .begun()
+            .see(active(), Running)
+            .see(open().other_program().seen(), Starting)
+            .see(taken(), Running)
+            .see(ended(said("4")), Completed)
+            .cause(Cause::Answered)
+            .result("4")
     };
     vec![
         orphaned("acp v1, opencode: its group is killed, the tool orphaned"),
@@ -257,19 +233,11 @@ fn signals() -> Vec<Sequence> {
         loaded("acp v1, opencode: kill -9, then load"),
         loaded("acp v1, claude: kill -9, then load"),
         loaded("acp v1, codex: kill -9, then load"),
-        sequence(
-            "acp v1, gemini: kill -9, then load fails",
-            "though it says it can load",
-        )
-        .begun()
-        .see(active(), Running)
-        .see(
-            Fact::HostGone {
-                why: "load failed".into(),
-            },
-            Lost,
-        )
-        .cause(Cause::HostGone),
+        sequence("acp v1, gemini: kill -9, then load fails", "though it says it can load")
+            .begun()
+            .see(active(), Running)
+            .see(Fact::HostGone { why: "load failed".into() }, Lost)
+            .cause(Cause::HostGone),
     ]
 }
 
@@ -312,16 +280,13 @@ fn others() -> Vec<Sequence> {
         sequence("acp v1: overloaded", "tried again later")
             .begun()
             .see(ended(failed(ErrorClass::Transient, "")), Paused),
-        sequence(
-            "acp v1: idle word without a response",
-            "only the response ends a turn",
-        )
-        .see(made(), Starting)
-        .see(taken(), Running)
-        .see(idle(), Running)
-        .see(open().busy().seen(), Running)
-        .see(ended(said("4")), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("acp v1: idle word without a response", "only the response ends a turn")
+            .see(made(), Starting)
+            .see(taken(), Running)
+            .see(idle(), Running)
+            .see(open().busy().seen(), Running)
+            .see(ended(said("4")), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
     ]
 }

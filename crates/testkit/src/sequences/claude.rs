@@ -14,14 +14,7 @@ use super::{Sequence, sequence};
 use State::{Cancelled, Completed, Failed, Paused, Running, Starting, Stopping, WaitingAsk};
 
 pub fn sequences() -> Vec<Sequence> {
-    let groups = [
-        truths(),
-        results(),
-        background(),
-        ends_of_process(),
-        errors(),
-        stops(),
-    ];
+    let groups = [truths(), results(), background(), ends_of_process(), errors(), stops()];
     groups.into_iter().flatten().collect()
 }
 
@@ -36,17 +29,14 @@ fn truths() -> Vec<Sequence> {
             .see(ended(said("4")), Completed)
             .cause(Cause::Answered)
             .result("4"),
-        sequence(
-            "claude: the same prompt sent again",
-            "its uuid is a key: it does not run again",
-        )
-        .see(made(), Starting)
-        .see(unsure(), Starting)
-        .see(open().busy().seen(), Running)
-        .see(taken(), Running)
-        .see(ended(said("4")), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("claude: the same prompt sent again", "its uuid is a key: it does not run again")
+            .see(made(), Starting)
+            .see(unsure(), Starting)
+            .see(open().busy().seen(), Running)
+            .see(taken(), Running)
+            .see(ended(said("4")), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
         sequence(
             "claude: the prompt is withdrawn from the queue",
             "command_lifecycle says cancelled",
@@ -54,17 +44,14 @@ fn truths() -> Vec<Sequence> {
         .begun()
         .see(ended(ends(Finish::Cancelled, "")), Failed)
         .cause(Cause::Interrupted),
-        sequence(
-            "claude: a permission is asked for",
-            "the turn stands until it is answered",
-        )
-        .begun()
-        .see(asks(permission("toolu_1")), WaitingAsk)
-        .answer(Answer::Allow, Running)
-        .see(ask_over("toolu_1"), Running)
-        .see(ended(said("ran it")), Completed)
-        .cause(Cause::Answered)
-        .result("ran it"),
+        sequence("claude: a permission is asked for", "the turn stands until it is answered")
+            .begun()
+            .see(asks(permission("toolu_1")), WaitingAsk)
+            .answer(Answer::Allow, Running)
+            .see(ask_over("toolu_1"), Running)
+            .see(ended(said("ran it")), Completed)
+            .cause(Cause::Answered)
+            .result("ran it"),
     ]
 }
 
@@ -83,42 +70,30 @@ fn results() -> Vec<Sequence> {
         .see_of(1, 1, idle(), Completed)
         .cause(Cause::Answered)
         .result("ours"),
-        sequence(
-            "claude: an empty result",
-            "num_turns 0, names nothing: not an end",
-        )
-        .begun()
-        .see(idle(), Running)
-        .see(open().busy().seen(), Running)
-        .see(ended(said("4")), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
-        sequence(
-            "claude: an empty answer to our prompt",
-            "success without a word is empty",
-        )
-        .begun()
-        .see(ended(said("")), Failed)
-        .cause(Cause::Empty),
-        sequence(
-            "claude: a merged result",
-            "one result names two prompts, ours among them",
-        )
-        .begun()
-        .see(active(), Running)
-        .see(ended(said("to both")), Completed)
-        .cause(Cause::Answered)
-        .result("to both"),
-        sequence(
-            "claude: the result of an earlier turn",
-            "off by one: the next-turn leak",
-        )
-        .begun()
-        .see_of(1, 0, idle(), Running)
-        .see_of(1, 9, ended(said("of another turn")), Running)
-        .see(ended(said("ours")), Completed)
-        .cause(Cause::Answered)
-        .result("ours"),
+        sequence("claude: an empty result", "num_turns 0, names nothing: not an end")
+            .begun()
+            .see(idle(), Running)
+            .see(open().busy().seen(), Running)
+            .see(ended(said("4")), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
+        sequence("claude: an empty answer to our prompt", "success without a word is empty")
+            .begun()
+            .see(ended(said("")), Failed)
+            .cause(Cause::Empty),
+        sequence("claude: a merged result", "one result names two prompts, ours among them")
+            .begun()
+            .see(active(), Running)
+            .see(ended(said("to both")), Completed)
+            .cause(Cause::Answered)
+            .result("to both"),
+        sequence("claude: the result of an earlier turn", "off by one: the next-turn leak")
+            .begun()
+            .see_of(1, 0, idle(), Running)
+            .see_of(1, 9, ended(said("of another turn")), Running)
+            .see(ended(said("ours")), Completed)
+            .cause(Cause::Answered)
+            .result("ours"),
     ]
 }
 
@@ -139,17 +114,14 @@ fn background() -> Vec<Sequence> {
         .see(tool_end(1), Completed)
         .cause(Cause::Answered)
         .result("it passed"),
-        sequence(
-            "claude: task_notification of a foreground command",
-            "filtered: an ordinary tool",
-        )
-        .begun()
-        .see(tool(1), Running)
-        .see(tool_end(1), Running)
-        .see(active(), Running)
-        .see(ended(said("4")), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("claude: task_notification of a foreground command", "filtered: an ordinary tool")
+            .begun()
+            .see(tool(1), Running)
+            .see(tool_end(1), Running)
+            .see(active(), Running)
+            .see(ended(said("4")), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
         sequence(
             "claude: killed with its background command at the ceiling",
             "exit 0, and the work is lost",
@@ -162,38 +134,29 @@ fn background() -> Vec<Sequence> {
         .see(interrupted(), Failed)
         .cause(Cause::Interrupted)
         .result("started it"),
-        sequence(
-            "claude: stopped, for a task that had completed",
-            "said after a resume: too late",
-        )
-        .begun()
-        .see(ended(said("4")), Completed)
-        .see_of(1, 1, interrupted(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("claude: stopped, for a task that had completed", "said after a resume: too late")
+            .begun()
+            .see(ended(said("4")), Completed)
+            .see_of(1, 1, interrupted(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
     ]
 }
 
 /// "What lies": exit codes.
 fn ends_of_process() -> Vec<Sequence> {
     vec![
-        sequence(
-            "claude: SIGINT, exit 0",
-            "no result: interrupted, whatever the code",
-        )
-        .begun()
-        .see(active(), Running)
-        .see(interrupted(), Failed)
-        .cause(Cause::Interrupted),
-        sequence(
-            "claude: the process ends after the result",
-            "the result stands",
-        )
-        .begun()
-        .see(ended(said("4")), Completed)
-        .see_of(1, 1, interrupted(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("claude: SIGINT, exit 0", "no result: interrupted, whatever the code")
+            .begun()
+            .see(active(), Running)
+            .see(interrupted(), Failed)
+            .cause(Cause::Interrupted),
+        sequence("claude: the process ends after the result", "the result stands")
+            .begun()
+            .see(ended(said("4")), Completed)
+            .see_of(1, 1, interrupted(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
         sequence("claude: kill -9 during the answer", "interrupted")
             .begun()
             .see(active(), Running)
@@ -218,55 +181,43 @@ fn ends_of_process() -> Vec<Sequence> {
 /// API errors: `subtype: success` with `is_error: true`.
 fn errors() -> Vec<Sequence> {
     vec![
-        sequence(
-            "claude: 401 as success with is_error",
-            "an error, whatever the subtype",
-        )
-        .begun()
-        .see(ended(failed(ErrorClass::Auth, "Invalid API key")), Failed)
-        .see_of(1, 1, interrupted(), Failed)
-        .cause(Cause::Error)
-        .error(ErrorClass::Auth)
-        .result("Invalid API key"),
+        sequence("claude: 401 as success with is_error", "an error, whatever the subtype")
+            .begun()
+            .see(ended(failed(ErrorClass::Auth, "Invalid API key")), Failed)
+            .see_of(1, 1, interrupted(), Failed)
+            .cause(Cause::Error)
+            .error(ErrorClass::Auth)
+            .result("Invalid API key"),
         sequence(
             "claude: overloaded as success with is_error",
             "tried again later, in the same session",
         )
         .begun()
         .see(ended(failed(ErrorClass::Transient, "Overloaded")), Paused),
-        sequence(
-            "claude: the longest answer is reached",
-            "max_tokens is not success",
-        )
-        .begun()
-        .see(ended(ends(Finish::Length, "half")), Failed)
-        .cause(Cause::Truncated)
-        .result("half"),
+        sequence("claude: the longest answer is reached", "max_tokens is not success")
+            .begun()
+            .see(ended(ends(Finish::Length, "half")), Failed)
+            .cause(Cause::Truncated)
+            .result("half"),
     ]
 }
 
 fn stops() -> Vec<Sequence> {
     vec![
-        sequence(
-            "claude: cancelled",
-            "interrupt, the result, and then the whole tree",
-        )
-        .begun()
-        .see(tool(1), Running)
-        .cancel(Stopping)
-        .see(ended(ends(Finish::Cancelled, "half")), Stopping)
-        .see(Fact::Stopped, Cancelled)
-        .cause(Cause::Asked)
-        .result("half"),
-        sequence(
-            "claude: stop_task succeeds and nothing stops",
-            "it succeeds for unknown ids too",
-        )
-        .begun()
-        .see(tool(1), Running)
-        .cancel(Stopping)
-        .see(stop_refused(), Stopping)
-        .see(Fact::Stopped, Cancelled)
-        .cause(Cause::Asked),
+        sequence("claude: cancelled", "interrupt, the result, and then the whole tree")
+            .begun()
+            .see(tool(1), Running)
+            .cancel(Stopping)
+            .see(ended(ends(Finish::Cancelled, "half")), Stopping)
+            .see(Fact::Stopped, Cancelled)
+            .cause(Cause::Asked)
+            .result("half"),
+        sequence("claude: stop_task succeeds and nothing stops", "it succeeds for unknown ids too")
+            .begun()
+            .see(tool(1), Running)
+            .cancel(Stopping)
+            .see(stop_refused(), Stopping)
+            .see(Fact::Stopped, Cancelled)
+            .cause(Cause::Asked),
     ]
 }

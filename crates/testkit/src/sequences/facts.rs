@@ -10,9 +10,7 @@ use homing_core::words::Tri;
 pub const SESSION: &str = "ses_1";
 
 pub fn made() -> Fact {
-    Fact::SessionMade {
-        session: SESSION.into(),
-    }
+    Fact::SessionMade { session: SESSION.into() }
 }
 
 pub fn taken() -> Fact {
@@ -20,9 +18,7 @@ pub fn taken() -> Fact {
 }
 
 pub fn unsure() -> Fact {
-    Fact::PromptUnsure {
-        why: "the reply was cut off".into(),
-    }
+    Fact::PromptUnsure { why: "the reply was cut off".into() }
 }
 
 pub fn active() -> Fact {
@@ -47,11 +43,7 @@ pub fn tool_end(id: u64) -> Fact {
 }
 
 pub fn call(id: u64) -> Call {
-    Call {
-        id,
-        tool: "bash".into(),
-        input: Some(id),
-    }
+    Call { id, tool: "bash".into(), input: Some(id) }
 }
 
 pub fn of(class: ErrorClass) -> HostError {
@@ -64,21 +56,11 @@ pub fn error_word(class: ErrorClass) -> Fact {
 }
 
 pub fn provider_waits(class: ErrorClass, retry_after_ms: u64) -> Fact {
-    Fact::ProviderWait {
-        error: HostError {
-            retry_after_ms: Some(retry_after_ms),
-            ..of(class)
-        },
-    }
+    Fact::ProviderWait { error: HostError { retry_after_ms: Some(retry_after_ms), ..of(class) } }
 }
 
 pub fn quota_until(wall: i64) -> Fact {
-    Fact::ProviderWait {
-        error: HostError {
-            until_wall: Some(wall),
-            ..of(ErrorClass::Quota)
-        },
-    }
+    Fact::ProviderWait { error: HostError { until_wall: Some(wall), ..of(ErrorClass::Quota) } }
 }
 
 pub fn refused(class: ErrorClass) -> Fact {
@@ -86,15 +68,11 @@ pub fn refused(class: ErrorClass) -> Fact {
 }
 
 pub fn interrupted() -> Fact {
-    Fact::Interrupted {
-        why: "the program that ran it is gone".into(),
-    }
+    Fact::Interrupted { why: "the program that ran it is gone".into() }
 }
 
 pub fn look_failed() -> Fact {
-    Fact::LookFailed {
-        why: "no answer".into(),
-    }
+    Fact::LookFailed { why: "no answer".into() }
 }
 
 pub fn odd(word: &str) -> Fact {
@@ -102,9 +80,7 @@ pub fn odd(word: &str) -> Fact {
 }
 
 pub fn stop_refused() -> Fact {
-    Fact::StopRefused {
-        why: "something of it still runs".into(),
-    }
+    Fact::StopRefused { why: "something of it still runs".into() }
 }
 
 pub fn permission(key: &str) -> AskSeen {
@@ -118,12 +94,7 @@ pub fn permission(key: &str) -> AskSeen {
 
 pub fn question(key: &str) -> AskSeen {
     let options = vec!["A".into(), "B".into()];
-    AskSeen {
-        key: key.into(),
-        kind: AskKind::Question,
-        text: "Which?".into(),
-        options,
-    }
+    AskSeen { key: key.into(), kind: AskKind::Question, text: "Which?".into(), options }
 }
 
 pub fn asks(ask: AskSeen) -> Fact {
@@ -135,30 +106,15 @@ pub fn ask_over(key: &str) -> Fact {
 }
 
 pub fn exit(code: i32, text: &str) -> Fact {
-    exited(
-        Exit {
-            code: Some(code),
-            signal: None,
-        },
-        text,
-    )
+    exited(Exit { code: Some(code), signal: None }, text)
 }
 
 pub fn signal(signal: i32, text: &str) -> Fact {
-    exited(
-        Exit {
-            code: None,
-            signal: Some(signal),
-        },
-        text,
-    )
+    exited(Exit { code: None, signal: Some(signal) }, text)
 }
 
 fn exited(exit: Exit, text: &str) -> Fact {
-    Fact::Exited {
-        exit,
-        text: (!text.is_empty()).then(|| Payload::from(text)),
-    }
+    Fact::Exited { exit, text: (!text.is_empty()).then(|| Payload::from(text)) }
 }
 
 /// The record of a turn that said this and ended.
@@ -169,28 +125,17 @@ pub fn said(text: &str) -> End {
 /// The record of a turn that ended in another way.
 pub fn ends(finish: Finish, text: &str) -> End {
     let text = (!text.is_empty()).then(|| Payload::from(text));
-    End {
-        finish,
-        error: None,
-        text,
-        tools_ran: false,
-    }
+    End { finish, error: None, text, tools_ran: false }
 }
 
 /// The record of a turn that used tools and ended without a word.
 pub fn only_tools() -> End {
-    End {
-        tools_ran: true,
-        ..ends(Finish::Stop, "")
-    }
+    End { tools_ran: true, ..ends(Finish::Stop, "") }
 }
 
 /// The record of a turn that ended in an error, with what it had said by then.
 pub fn failed(class: ErrorClass, text: &str) -> End {
-    End {
-        error: Some(of(class)),
-        ..ends(Finish::Unknown, text)
-    }
+    End { error: Some(of(class)), ..ends(Finish::Unknown, text) }
 }
 
 /// The record, reported as it came.

@@ -15,9 +15,7 @@ pub fn sequences() -> Vec<Sequence> {
     all.extend(other_exits());
     all.extend(stops());
     all.extend(survivors());
-    all.into_iter()
-        .map(|sequence| sequence.caps(false, false))
-        .collect()
+    all.into_iter().map(|sequence| sequence.caps(false, false)).collect()
 }
 
 fn exits() -> Vec<Sequence> {
@@ -35,14 +33,11 @@ fn exits() -> Vec<Sequence> {
         .begun()
         .see(exit(0, ""), Completed)
         .cause(Cause::Exited),
-        sequence(
-            "process: exit 0 with white space alone",
-            "exit 0, blank output",
-        )
-        .begun()
-        .see(exit(0, "\n \n"), Completed)
-        .cause(Cause::Exited)
-        .result("\n \n"),
+        sequence("process: exit 0 with white space alone", "exit 0, blank output")
+            .begun()
+            .see(exit(0, "\n \n"), Completed)
+            .cause(Cause::Exited)
+            .result("\n \n"),
         sequence("process: exit 1 keeps what was written", "exit 1")
             .begun()
             .see(active(), Running)
@@ -70,15 +65,12 @@ fn other_exits() -> Vec<Sequence> {
             .see(exit(0, "done"), Completed)
             .cause(Cause::Exited)
             .result("done"),
-        sequence(
-            "process: exit 75 and no model left",
-            "exit 75, the chain used up",
-        )
-        .begun()
-        .see(exit(75, "busy"), Failed)
-        .cause(Cause::Error)
-        .result("busy")
-        .error(ErrorClass::TryNext),
+        sequence("process: exit 75 and no model left", "exit 75, the chain used up")
+            .begun()
+            .see(exit(75, "busy"), Failed)
+            .cause(Cause::Error)
+            .result("busy")
+            .error(ErrorClass::TryNext),
         sequence("process: ended by a signal", "a signal is never success")
             .begun()
             .see(signal(9, "half"), Failed)
@@ -86,37 +78,26 @@ fn other_exits() -> Vec<Sequence> {
             .result("half")
             .error(ErrorClass::Other),
         sequence("process: it cannot be started", "the program is not there")
-            .see(
-                Fact::StartFailed {
-                    error: of(ErrorClass::Other),
-                },
-                Failed,
-            )
+            .see(Fact::StartFailed { error: of(ErrorClass::Other) }, Failed)
             .cause(Cause::Error)
             .error(ErrorClass::Other),
-        sequence(
-            "process: it exits before it is seen to start",
-            "a very short command",
-        )
-        .see(made(), Starting)
-        .see(exit(0, "quick"), Completed)
-        .cause(Cause::Exited)
-        .result("quick"),
+        sequence("process: it exits before it is seen to start", "a very short command")
+            .see(made(), Starting)
+            .see(exit(0, "quick"), Completed)
+            .cause(Cause::Exited)
+            .result("quick"),
     ]
 }
 
 fn stops() -> Vec<Sequence> {
     vec![
-        sequence(
-            "process: cancelled, and it ends by the signal",
-            "abort ends the group",
-        )
-        .begun()
-        .cancel(Stopping)
-        .see(signal(15, "half"), Cancelled)
-        .see_of(1, 1, Fact::Stopped, Cancelled)
-        .cause(Cause::Asked)
-        .result("half"),
+        sequence("process: cancelled, and it ends by the signal", "abort ends the group")
+            .begun()
+            .cancel(Stopping)
+            .see(signal(15, "half"), Cancelled)
+            .see_of(1, 1, Fact::Stopped, Cancelled)
+            .cause(Cause::Asked)
+            .result("half"),
         sequence(
             "process: cancelled, and it says it went well",
             "exit 0 after an abort is no success",
@@ -126,15 +107,12 @@ fn stops() -> Vec<Sequence> {
         .see(exit(0, "all of it"), Cancelled)
         .cause(Cause::Asked)
         .result("all of it"),
-        sequence(
-            "process: something of it cannot be ended",
-            "not confirmed is not cancelled",
-        )
-        .begun()
-        .cancel(Stopping)
-        .see(stop_refused(), Stopping)
-        .later(30_000, Lost)
-        .cause(Cause::AbortUnconfirmed),
+        sequence("process: something of it cannot be ended", "not confirmed is not cancelled")
+            .begun()
+            .cancel(Stopping)
+            .see(stop_refused(), Stopping)
+            .later(30_000, Lost)
+            .cause(Cause::AbortUnconfirmed),
         sequence(
             "process: it ends by itself while it is asked",
             "a look at one that ended shows its exit",
@@ -163,16 +141,13 @@ fn survivors() -> Vec<Sequence> {
         )
         .see(interrupted(), Failed)
         .cause(Cause::Interrupted),
-        sequence(
-            "process: nothing is known of it yet",
-            "a look that finds nothing proves nothing",
-        )
-        .see(look_failed(), Starting)
-        .see(absent().busy_unknown().seen(), Starting)
-        .see(made(), Starting)
-        .see(taken(), Running)
-        .see(exit(0, "4"), Completed)
-        .cause(Cause::Exited)
-        .result("4"),
+        sequence("process: nothing is known of it yet", "a look that finds nothing proves nothing")
+            .see(look_failed(), Starting)
+            .see(absent().busy_unknown().seen(), Starting)
+            .see(made(), Starting)
+            .see(taken(), Running)
+            .see(exit(0, "4"), Completed)
+            .cause(Cause::Exited)
+            .result("4"),
     ]
 }

@@ -51,10 +51,7 @@ pub async fn l6_an_abort_without_a_session_finds_it_by_its_mark(factory: &mut dy
     let host = factory.host();
     let opening = factory.opening(task(1), 1, Does::Stands);
     let place = begin(&*host, opening).await;
-    let unnamed = Place {
-        session: None,
-        ..place.clone()
-    };
+    let unnamed = Place { session: None, ..place.clone() };
     assert_eq!(host.abort(unnamed.clone()).await, Fact::Stopped);
     assert!(!factory.is_running(task(1)));
     assert_over(&*host, &place).await;
@@ -63,21 +60,15 @@ pub async fn l6_an_abort_without_a_session_finds_it_by_its_mark(factory: &mut dy
 
 pub async fn an_abort_of_what_never_was_is_confirmed(factory: &mut dyn HostFactory) {
     let host = factory.host();
-    let never = Place {
-        task: task(1),
-        fence: FENCE,
-        session: None,
-    };
+    let never = Place { task: task(1), fence: FENCE, session: None };
     assert_eq!(host.abort(never).await, Fact::Stopped);
     assert_eq!(factory.runs(task(1)), 0);
 }
 
 pub async fn an_abort_leaves_other_tasks_alone(factory: &mut dyn HostFactory) {
     let host = factory.host();
-    let (one, other) = (
-        factory.opening(task(1), 1, Does::Stands),
-        factory.opening(task(2), 1, Does::Stands),
-    );
+    let (one, other) =
+        (factory.opening(task(1), 1, Does::Stands), factory.opening(task(2), 1, Does::Stands));
     let (one, other) = (begin(&*host, one).await, begin(&*host, other).await);
     let reports = Inbox::new();
     host.watch(other.clone(), reports.clone());
@@ -106,10 +97,7 @@ pub async fn c8_an_ask_is_shown_and_its_answer_reaches(factory: &mut dyn HostFac
     host.watch(place.clone(), reports.clone());
     let ask = loop {
         let (_, _, fact) = reports.next().await;
-        assert!(
-            end_of(&fact).is_none(),
-            "it ended without an answer: {fact:?}"
-        );
+        assert!(end_of(&fact).is_none(), "it ended without an answer: {fact:?}");
         if let Some(ask) = asked(fact) {
             break ask;
         }
@@ -118,10 +106,7 @@ pub async fn c8_an_ask_is_shown_and_its_answer_reaches(factory: &mut dyn HostFac
         unreachable!("a turn that stands on an ask can be looked at");
     };
     assert_eq!(picture.asks.as_deref(), Some(&[ask.clone()][..]));
-    assert_eq!(
-        host.answer(place.clone(), &ask.key, &Answer::Allow).await,
-        Ok(())
-    );
+    assert_eq!(host.answer(place.clone(), &ask.key, &Answer::Allow).await, Ok(()));
     assert_answered(&ended(&*host, &place, &reports).await);
 }
 
@@ -129,11 +114,7 @@ pub async fn an_answer_to_nothing_is_refused(factory: &mut dyn HostFactory) {
     let host = factory.host();
     let opening = factory.opening(task(1), 1, Does::Stands);
     let place = begin(&*host, opening).await;
-    assert!(
-        host.answer(place.clone(), "no such ask", &Answer::Allow)
-            .await
-            .is_err()
-    );
+    assert!(host.answer(place.clone(), "no such ask", &Answer::Allow).await.is_err());
     assert!(factory.is_running(task(1)));
     assert_eq!(host.abort(place).await, Fact::Stopped);
 }

@@ -13,11 +13,7 @@ use super::{
 use crate::host::{Host, Place};
 
 fn no_session() -> Place {
-    Place {
-        task: task(1),
-        fence: FENCE,
-        session: Some("no such session".into()),
-    }
+    Place { task: task(1), fence: FENCE, session: Some("no such session".into()) }
 }
 
 pub async fn t4_a_turn_that_runs_looks_open(factory: &mut dyn HostFactory) {
@@ -88,12 +84,7 @@ pub async fn t3_a_look_at_no_session_is_no_success(factory: &mut dyn HostFactory
     let reports = Inbox::new();
     host.watch(no_session(), reports.clone());
     host.unwatch(task(1), 1);
-    assert!(
-        reports
-            .rest()
-            .iter()
-            .all(|(_, _, fact)| end_of(fact).is_none())
-    );
+    assert!(reports.rest().iter().all(|(_, _, fact)| end_of(fact).is_none()));
 }
 
 pub async fn reports_carry_the_task_and_turn_they_are_of(factory: &mut dyn HostFactory) {
@@ -134,32 +125,15 @@ pub async fn a_transcript_holds_what_was_said(factory: &mut dyn HostFactory) {
 pub async fn r5_garbage_is_answered_and_never_panics(factory: &mut dyn HostFactory) {
     let host: Arc<dyn Host> = factory.host();
     let long = "x".repeat(100_000);
-    let garbage = [
-        "",
-        " ",
-        "\0",
-        "../../etc/passwd",
-        "-1.-1.ffffffff",
-        "ses_\u{202e}\u{1f6f0}\n",
-        &long,
-    ];
+    let garbage =
+        ["", " ", "\0", "../../etc/passwd", "-1.-1.ffffffff", "ses_\u{202e}\u{1f6f0}\n", &long];
     for session in garbage {
-        let place = Place {
-            session: Some(session.into()),
-            ..no_session()
-        };
+        let place = Place { session: Some(session.into()), ..no_session() };
         let looked = host.look(place.clone()).await;
         assert!(end_of(&looked).is_none(), "{looked:?}");
         let stopped = host.abort(place.clone()).await;
-        assert!(
-            matches!(stopped, Fact::Stopped | Fact::StopRefused { .. }),
-            "{stopped:?}"
-        );
-        assert!(
-            host.answer(place.clone(), session, &Answer::Text(session.into()))
-                .await
-                .is_err()
-        );
+        assert!(matches!(stopped, Fact::Stopped | Fact::StopRefused { .. }), "{stopped:?}");
+        assert!(host.answer(place.clone(), session, &Answer::Text(session.into())).await.is_err());
         drop(host.transcript(place.clone()).await);
         drop(host.check(Some(session), None).await);
         host.watch(place, Inbox::new());

@@ -68,19 +68,13 @@ pub async fn a_prompt_to_no_session_is_not_taken(factory: &mut dyn HostFactory) 
     let fact = host
         .prompt(Prompting {
             task: task(1),
-            fence: Fence {
-                attempt: 1,
-                turn: 1,
-            },
+            fence: Fence { attempt: 1, turn: 1 },
             session: "no such session".into(),
             kind: TurnKind::First,
             text: b"Hello?".to_vec(),
         })
         .await;
-    assert!(
-        matches!(fact, Fact::PromptRefused { .. } | Fact::PromptUnsure { .. }),
-        "{fact:?}"
-    );
+    assert!(matches!(fact, Fact::PromptRefused { .. } | Fact::PromptUnsure { .. }), "{fact:?}");
 }
 
 pub async fn a_launch_that_names_nothing_special_is_fine(factory: &mut dyn HostFactory) {

@@ -13,15 +13,7 @@ pub fn a_fresh_store_is_empty(factory: &mut dyn StoreFactory) {
     let reader = reader(&*store);
     assert_eq!(reader.head().unwrap(), 0);
     assert_eq!(reader.journal(0, 10).unwrap(), []);
-    assert_eq!(
-        reader
-            .tasks(&TaskQuery {
-                limit: 10,
-                ..TaskQuery::default()
-            })
-            .unwrap(),
-        []
-    );
+    assert_eq!(reader.tasks(&TaskQuery { limit: 10, ..TaskQuery::default() }).unwrap(), []);
     assert_eq!(reader.purgeable(i64::MAX, 10).unwrap(), []);
     assert_eq!(reader.check().unwrap(), []);
 }
@@ -41,10 +33,7 @@ pub fn what_is_committed_is_there_after_a_restart(factory: &mut dyn StoreFactory
     assert_eq!(reader.task(row.id).unwrap(), (Some(row), 2));
     assert_eq!(reader.journal(0, 10).unwrap(), draft.group.journal);
     assert_eq!(reader.outbox("db_1").unwrap(), Some(outbox("db_1", true)));
-    assert_eq!(
-        reader.blob("db_1").unwrap().as_deref(),
-        Some(&b"sealed"[..])
-    );
+    assert_eq!(reader.blob("db_1").unwrap().as_deref(), Some(&b"sealed"[..]));
 }
 
 pub fn every_column_reads_back_as_it_was_written(factory: &mut dyn StoreFactory) {
@@ -85,11 +74,7 @@ pub fn every_column_reads_back_as_it_was_written(factory: &mut dyn StoreFactory)
         ..outbox(&odd, true)
     };
     draft.group.outbox.push(post.clone());
-    draft.group.clock = ClockMark {
-        boot: odd.clone(),
-        tick: 5,
-        mono: i64::MAX.cast_unsigned(),
-    };
+    draft.group.clock = ClockMark { boot: odd.clone(), tick: 5, mono: i64::MAX.cast_unsigned() };
     commit(&mut *store, &draft);
     drop(store);
 
@@ -117,10 +102,7 @@ pub fn a_group_that_leaves_a_gap_is_refused(factory: &mut dyn StoreFactory) {
     let mut draft = Draft::after(head + 1);
     draft.says(&mut task(3), "launched");
     let why = refused(&mut *store, &draft.group);
-    assert!(
-        why.contains('4') && why.contains('3'),
-        "it names both numbers: {why}"
-    );
+    assert!(why.contains('4') && why.contains('3'), "it names both numbers: {why}");
     assert_eq!(reader(&*store).head().unwrap(), head);
 }
 
@@ -136,10 +118,7 @@ pub fn a_group_that_repeats_a_number_is_refused(factory: &mut dyn StoreFactory) 
 pub fn a_gap_inside_a_group_is_refused(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
     let mut draft = Draft::after(0);
-    draft
-        .journal(None, "one")
-        .journal(None, "two")
-        .journal(None, "three");
+    draft.journal(None, "one").journal(None, "two").journal(None, "three");
     draft.group.journal.remove(1);
     refused(&mut *store, &draft.group);
     assert_eq!(reader(&*store).journal(0, 10).unwrap(), []);
@@ -148,10 +127,7 @@ pub fn a_gap_inside_a_group_is_refused(factory: &mut dyn StoreFactory) {
 pub fn a_tasks_numbers_begin_at_one(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
     for wrong in [0, 2, u64::MAX] {
-        let row = TaskRow {
-            task_seq: wrong,
-            ..task(1)
-        };
+        let row = TaskRow { task_seq: wrong, ..task(1) };
         let mut draft = Draft::after(0);
         draft.journal(Some((row.id, wrong)), "launched");
         draft.group.tasks.push(row);
@@ -165,22 +141,13 @@ pub fn a_tasks_numbers_leave_no_gap(factory: &mut dyn StoreFactory) {
     let mut rows = [task(1), task(2)];
     let head = commit_tasks(&mut *store, 0, &mut rows);
 
-    let mut ahead = TaskRow {
-        task_seq: 2,
-        ..rows[0].clone()
-    };
+    let mut ahead = TaskRow { task_seq: 2, ..rows[0].clone() };
     let mut draft = Draft::after(head);
     draft.says(&mut ahead, "skipped one");
     let why = refused(&mut *store, &draft.group);
-    assert!(
-        why.contains(&ahead.id.to_string()),
-        "it names the task: {why}"
-    );
+    assert!(why.contains(&ahead.id.to_string()), "it names the task: {why}");
 
-    let mut again = TaskRow {
-        task_seq: 0,
-        ..rows[0].clone()
-    };
+    let mut again = TaskRow { task_seq: 0, ..rows[0].clone() };
     let mut draft = Draft::after(head);
     draft.says(&mut again, "said twice");
     refused(&mut *store, &draft.group);
@@ -209,10 +176,7 @@ pub fn a_row_ends_where_its_journal_ends(factory: &mut dyn StoreFactory) {
         draft.group.tasks[0].task_seq = wrong;
         refused(&mut *store, &draft.group);
     }
-    let lone = Group {
-        tasks: vec![TaskRow { task_seq: 2, ..row }],
-        ..Group::default()
-    };
+    let lone = Group { tasks: vec![TaskRow { task_seq: 2, ..row }], ..Group::default() };
     refused(&mut *store, &lone);
 }
 
@@ -221,10 +185,7 @@ pub fn a_row_may_change_without_a_journal_row(factory: &mut dyn StoreFactory) {
     let mut row = task(1);
     let head = commit_tasks(&mut *store, 0, std::slice::from_mut(&mut row));
     row.body = b"{}".to_vec();
-    let group = Group {
-        tasks: vec![row.clone()],
-        ..Group::default()
-    };
+    let group = Group { tasks: vec![row.clone()], ..Group::default() };
     store.commit(&group).unwrap();
     assert_eq!(reader(&*store).task(row.id).unwrap(), (Some(row), head));
 }
@@ -238,19 +199,13 @@ pub fn two_rows_of_one_task_are_refused(factory: &mut dyn StoreFactory) {
     twice.tasks.push(row.clone());
     refused(&mut *store, &twice);
     commit(&mut *store, &draft);
-    let silent = Group {
-        tasks: vec![row.clone(), row],
-        ..Group::default()
-    };
+    let silent = Group { tasks: vec![row.clone(), row], ..Group::default() };
     refused(&mut *store, &silent);
 }
 
 pub fn a_key_belongs_to_one_task(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
-    let keyed = |number| TaskRow {
-        key: Some([7; 16]),
-        ..task(number)
-    };
+    let keyed = |number| TaskRow { key: Some([7; 16]), ..task(number) };
     let mut first = keyed(1);
     let head = commit_tasks(&mut *store, 0, std::slice::from_mut(&mut first));
     let mut draft = Draft::after(head);
@@ -259,13 +214,8 @@ pub fn a_key_belongs_to_one_task(factory: &mut dyn StoreFactory) {
 
     let both = {
         let mut draft = Draft::after(head);
-        let keyed = |number| TaskRow {
-            key: Some([8; 16]),
-            ..task(number)
-        };
-        draft
-            .says(&mut keyed(3), "launched")
-            .says(&mut keyed(4), "launched");
+        let keyed = |number| TaskRow { key: Some([8; 16]), ..task(number) };
+        draft.says(&mut keyed(3), "launched").says(&mut keyed(4), "launched");
         draft.group
     };
     refused(&mut *store, &both);
@@ -280,17 +230,11 @@ pub fn a_refused_group_leaves_nothing_behind(factory: &mut dyn StoreFactory) {
     let before = store.recover().unwrap();
 
     let mut draft = Draft::after(head);
-    draft
-        .says(&mut living.clone(), "decided")
-        .says(&mut ended(2, 5), "launched");
+    draft.says(&mut living.clone(), "decided").says(&mut ended(2, 5), "launched");
     draft.group.outbox.push(outbox("db_1", true));
     draft.group.blobs.push(blob("db_1", None, &[7; 100]));
     draft.group.blobs.push(blob("large", None, &[7; 100_000]));
-    draft.group.clock = ClockMark {
-        boot: "boot".to_owned(),
-        tick: 9,
-        mono: 9,
-    };
+    draft.group.clock = ClockMark { boot: "boot".to_owned(), tick: 9, mono: 9 };
     draft.group.purge.push(living.id);
     refused(&mut *store, &draft.group);
 
@@ -315,10 +259,7 @@ pub fn a_store_goes_on_after_a_refused_group(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
     let mut row = task(1);
     let head = commit_tasks(&mut *store, 0, std::slice::from_mut(&mut row));
-    refused(
-        &mut *store,
-        &Draft::after(head + 5).journal(None, "ahead").group,
-    );
+    refused(&mut *store, &Draft::after(head + 5).journal(None, "ahead").group);
     let head = commit_tasks(&mut *store, head, std::slice::from_mut(&mut row));
     assert_eq!(head, 2);
     drop(store);
@@ -328,18 +269,9 @@ pub fn a_store_goes_on_after_a_refused_group(factory: &mut dyn StoreFactory) {
 pub fn an_empty_group_moves_only_the_clock(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
     let head = commit_tasks(&mut *store, 0, &mut [task(1)]);
-    let clock = ClockMark {
-        boot: "this one".to_owned(),
-        tick: 7,
-        mono: 3,
-    };
+    let clock = ClockMark { boot: "this one".to_owned(), tick: 7, mono: 3 };
     let before = store.recover().unwrap();
-    store
-        .commit(&Group {
-            clock: clock.clone(),
-            ..Group::default()
-        })
-        .unwrap();
+    store.commit(&Group { clock: clock.clone(), ..Group::default() }).unwrap();
     assert_eq!(store.recover().unwrap(), Recovered { clock, ..before });
     assert_eq!(reader(&*store).head().unwrap(), head);
 }

@@ -8,23 +8,12 @@ use crate::store::{Group, Store, StoreError, TaskQuery, TaskRow};
 use homing_core::ids::TaskId;
 
 fn purge(store: &mut dyn Store, ids: &[TaskId]) {
-    store
-        .commit(&Group {
-            purge: ids.to_vec(),
-            ..Group::default()
-        })
-        .unwrap();
+    store.commit(&Group { purge: ids.to_vec(), ..Group::default() }).unwrap();
 }
 
 pub fn what_ended_before_is_purgeable_oldest_first(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
-    let mut rows = [
-        ended(1, 300),
-        ended(2, 100),
-        ended(3, 200),
-        ended(4, 100),
-        task(5),
-    ];
+    let mut rows = [ended(1, 300), ended(2, 100), ended(3, 200), ended(4, 100), task(5)];
     commit_tasks(&mut *store, 0, &mut rows);
     let reader = reader(&*store);
     let mut oldest = [rows[1].id, rows[3].id];
@@ -38,15 +27,9 @@ pub fn what_ended_before_is_purgeable_oldest_first(factory: &mut dyn StoreFactor
 
 pub fn the_owed_and_the_kin_of_the_living_are_not_purgeable(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
-    let under = |root: u64, row: TaskRow| TaskRow {
-        root: task(root).id,
-        ..row
-    };
+    let under = |root: u64, row: TaskRow| TaskRow { root: task(root).id, ..row };
     let mut rows = [
-        TaskRow {
-            owed: true,
-            ..ended(1, 5)
-        },
+        TaskRow { owed: true, ..ended(1, 5) },
         ended(10, 5),
         under(10, task(11)),
         under(10, ended(12, 5)),
@@ -54,23 +37,14 @@ pub fn the_owed_and_the_kin_of_the_living_are_not_purgeable(factory: &mut dyn St
         under(20, ended(21, 5)),
         ended(30, 5),
         under(30, ended(31, 5)),
-        under(
-            30,
-            TaskRow {
-                owed: true,
-                ..ended(32, 5)
-            },
-        ),
+        under(30, TaskRow { owed: true, ..ended(32, 5) }),
     ];
     let head = commit_tasks(&mut *store, 0, &mut rows);
     let mut free = [rows[6].id, rows[7].id];
     free.sort();
     assert_eq!(reader(&*store).purgeable(100, 100).unwrap(), free);
 
-    rows[2] = TaskRow {
-        task_seq: 1,
-        ..under(10, ended(11, 5))
-    };
+    rows[2] = TaskRow { task_seq: 1, ..under(10, ended(11, 5)) };
     commit_tasks(&mut *store, head, &mut rows[2..3]);
     assert_eq!(reader(&*store).purgeable(100, 100).unwrap().len(), 5);
 }
@@ -80,14 +54,8 @@ pub fn a_purge_takes_row_journal_and_blobs(factory: &mut dyn StoreFactory) {
     let mut row = ended(1, 5);
     let mut draft = Draft::after(0);
     draft.says(&mut row, "launched").says(&mut row, "ended");
-    draft
-        .group
-        .blobs
-        .push(blob("one/prompt", Some(row.id), b"small"));
-    draft
-        .group
-        .blobs
-        .push(blob("one/result", Some(row.id), &[3; 100_000]));
+    draft.group.blobs.push(blob("one/prompt", Some(row.id), b"small"));
+    draft.group.blobs.push(blob("one/result", Some(row.id), &[3; 100_000]));
     commit(&mut *store, &draft);
     purge(&mut *store, &[row.id]);
     for restart in [false, true] {
@@ -110,15 +78,9 @@ pub fn a_purge_spares_everything_else(factory: &mut dyn StoreFactory) {
     let (mut goes, mut stays) = (ended(1, 5), ended(2, 5));
     let mut draft = Draft::after(0);
     for _ in 0..3 {
-        draft
-            .says(&mut goes, "decided")
-            .says(&mut stays, "decided")
-            .journal(None, "posted");
+        draft.says(&mut goes, "decided").says(&mut stays, "decided").journal(None, "posted");
     }
-    draft
-        .group
-        .blobs
-        .push(blob("two/result", Some(stays.id), &[3; 100_000]));
+    draft.group.blobs.push(blob("two/result", Some(stays.id), &[3; 100_000]));
     draft.group.blobs.push(blob("db_1", None, b"sealed"));
     draft.group.outbox.push(outbox("db_1", true));
     commit(&mut *store, &draft);
@@ -134,10 +96,7 @@ pub fn a_purge_spares_everything_else(factory: &mut dyn StoreFactory) {
 
 pub fn a_purge_frees_the_key(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
-    let keyed = |row| TaskRow {
-        key: Some([5; 16]),
-        ..row
-    };
+    let keyed = |row| TaskRow { key: Some([5; 16]), ..row };
     let mut first = keyed(ended(1, 5));
     let head = commit_tasks(&mut *store, 0, std::slice::from_mut(&mut first));
     purge(&mut *store, &[first.id]);
@@ -150,37 +109,19 @@ pub fn a_living_task_is_not_purged(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
     let mut rows = [task(1), ended(2, 5)];
     let head = commit_tasks(&mut *store, 0, &mut rows);
-    let group = Group {
-        purge: vec![rows[1].id, rows[0].id],
-        ..Group::default()
-    };
+    let group = Group { purge: vec![rows[1].id, rows[0].id], ..Group::default() };
     let why = refused(&mut *store, &group);
-    assert!(
-        why.contains(&rows[0].id.to_string()),
-        "it names the task: {why}"
-    );
+    assert!(why.contains(&rows[0].id.to_string()), "it names the task: {why}");
     let reader = reader(&*store);
-    assert_eq!(
-        reader.task(rows[1].id).unwrap(),
-        (Some(rows[1].clone()), head)
-    );
+    assert_eq!(reader.task(rows[1].id).unwrap(), (Some(rows[1].clone()), head));
     assert_eq!(reader.journal(0, 10).unwrap().len(), 2);
 }
 
 pub fn an_owed_task_is_not_purged(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
-    let mut rows = [TaskRow {
-        owed: true,
-        ..ended(1, 5)
-    }];
+    let mut rows = [TaskRow { owed: true, ..ended(1, 5) }];
     commit_tasks(&mut *store, 0, &mut rows);
-    refused(
-        &mut *store,
-        &Group {
-            purge: vec![rows[0].id],
-            ..Group::default()
-        },
-    );
+    refused(&mut *store, &Group { purge: vec![rows[0].id], ..Group::default() });
     assert_eq!(store.recover().unwrap().tasks, rows);
 }
 
@@ -189,13 +130,7 @@ pub fn a_task_may_end_and_go_in_one_group(factory: &mut dyn StoreFactory) {
     let mut row = task(1);
     let head = commit_tasks(&mut *store, 0, std::slice::from_mut(&mut row));
     let mut draft = Draft::after(head);
-    draft.says(
-        &mut TaskRow {
-            task_seq: 1,
-            ..ended(1, 5)
-        },
-        "ended",
-    );
+    draft.says(&mut TaskRow { task_seq: 1, ..ended(1, 5) }, "ended");
     draft.group.purge.push(row.id);
     assert_eq!(commit(&mut *store, &draft), 2);
     assert_eq!(reader(&*store).task(row.id).unwrap(), (None, 2));
@@ -220,11 +155,8 @@ pub fn a_cursor_below_the_floor_is_told_so(factory: &mut dyn StoreFactory) {
     let told = |asked, floor| Err(StoreError::BelowFloor { asked, floor });
     assert_eq!(reader.journal(0, 10), told(0, 2));
     assert_eq!(reader.journal(1, 10), told(1, 2));
-    let seqs = |after| {
-        reader
-            .journal(after, 10)
-            .map(|rows| rows.iter().map(|row| row.seq).collect())
-    };
+    let seqs =
+        |after| reader.journal(after, 10).map(|rows| rows.iter().map(|row| row.seq).collect());
     assert_eq!(seqs(2), Ok(vec![3, 4, 5]));
     purge(&mut *store, &[rows[3].id]);
     assert_eq!(reader.journal(3, 10), told(3, 4));
@@ -264,11 +196,7 @@ pub fn bytes_that_another_task_names_stay(factory: &mut dyn StoreFactory) {
     let mut draft = Draft::after(0);
     for row in &mut rows {
         draft.says(row, "ended");
-        draft.group.blobs.push(blob(
-            &format!("{}/result", row.id),
-            Some(row.id),
-            &[9; 70_000],
-        ));
+        draft.group.blobs.push(blob(&format!("{}/result", row.id), Some(row.id), &[9; 70_000]));
     }
     commit(&mut *store, &draft);
     purge(&mut *store, &[rows[0].id, rows[1].id]);
@@ -288,24 +216,13 @@ pub fn a_store_with_a_past_checks_clean(factory: &mut dyn StoreFactory) {
             let number = row.created_wall.cast_unsigned() - 1_000;
             if row.living && (number + round) % 3 == 0 {
                 let over = (number * 7 + round) % 4 == 0;
-                let next = if over {
-                    ended(number, round.cast_signed())
-                } else {
-                    task(number)
-                };
-                *row = TaskRow {
-                    task_seq: row.task_seq,
-                    body: vec![round as u8; 700],
-                    ..next
-                };
+                let next = if over { ended(number, round.cast_signed()) } else { task(number) };
+                *row = TaskRow { task_seq: row.task_seq, body: vec![round as u8; 700], ..next };
                 draft.says(row, "decided");
             }
         }
         draft.journal(None, "posted");
-        draft
-            .group
-            .outbox
-            .push(outbox(&format!("db_{}", round / 2), round % 2 == 0));
+        draft.group.outbox.push(outbox(&format!("db_{}", round / 2), round % 2 == 0));
         head = commit(&mut *store, &draft);
         let gone = reader(&*store).purgeable(round.cast_signed(), 7).unwrap();
         rows.retain(|row| !gone.contains(&row.id));
@@ -316,11 +233,6 @@ pub fn a_store_with_a_past_checks_clean(factory: &mut dyn StoreFactory) {
         }
         assert_eq!(reader(&*store).check().unwrap(), [], "round {round}");
     }
-    let left = reader(&*store)
-        .tasks(&TaskQuery {
-            limit: 100,
-            ..TaskQuery::default()
-        })
-        .unwrap();
+    let left = reader(&*store).tasks(&TaskQuery { limit: 100, ..TaskQuery::default() }).unwrap();
     assert!(left.iter().any(|row| row.living) && left.iter().any(|row| !row.living));
 }

@@ -16,17 +16,14 @@ const MINUTE: u64 = 60_000;
 /// "What lies": `session.idle`, and absence from the status.
 pub(super) fn idle_lies() -> Vec<Sequence> {
     vec![
-        sequence(
-            "opencode: idle comes early on an error",
-            "51 to 237 ms before the record",
-        )
-        .begun()
-        .see(idle(), Running)
-        .see(open().seen(), Running)
-        .see(idle(), Running)
-        .see(shows(failed(ErrorClass::Auth, "")).seen(), Failed)
-        .cause(Cause::Error)
-        .error(ErrorClass::Auth),
+        sequence("opencode: idle comes early on an error", "51 to 237 ms before the record")
+            .begun()
+            .see(idle(), Running)
+            .see(open().seen(), Running)
+            .see(idle(), Running)
+            .see(shows(failed(ErrorClass::Auth, "")).seen(), Failed)
+            .cause(Cause::Error)
+            .error(ErrorClass::Auth),
         sequence(
             "opencode: idle comes early on somebody's abort",
             "51 to 237 ms before the record",
@@ -38,28 +35,22 @@ pub(super) fn idle_lies() -> Vec<Sequence> {
         .see(shows(ends(Finish::Cancelled, "half")).seen(), Failed)
         .cause(Cause::Interrupted)
         .result("half"),
-        sequence(
-            "opencode: idle comes twice",
-            "twice per turn: one completion",
-        )
-        .begun()
-        .see(idle(), Running)
-        .see(idle(), Running)
-        .see(shows(said("4")).seen(), Completed)
-        .see_of(1, 1, idle(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
-        sequence(
-            "opencode: idle of a session that never ran",
-            "also for sessions that never ran",
-        )
-        .see(made(), Starting)
-        .see(idle(), Starting)
-        .see(absent().seen(), Starting)
-        .see(taken(), Running)
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("opencode: idle comes twice", "twice per turn: one completion")
+            .begun()
+            .see(idle(), Running)
+            .see(idle(), Running)
+            .see(shows(said("4")).seen(), Completed)
+            .see_of(1, 1, idle(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
+        sequence("opencode: idle of a session that never ran", "also for sessions that never ran")
+            .see(made(), Starting)
+            .see(idle(), Starting)
+            .see(absent().seen(), Starting)
+            .see(taken(), Running)
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
         sequence(
             "opencode: one idle for two prompts",
             "once for two prompts: each has its own record",
@@ -76,14 +67,11 @@ pub(super) fn idle_lies() -> Vec<Sequence> {
 /// "What lies": absence from the status, and odd words.
 pub(super) fn absence_lies() -> Vec<Sequence> {
     vec![
-        sequence(
-            "opencode: absent from the status, ended",
-            "absence means ended, among others",
-        )
-        .begun()
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("opencode: absent from the status, ended", "absence means ended, among others")
+            .begun()
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
         sequence(
             "opencode: absent from the status, not started",
             "absence means never started, among others",
@@ -95,18 +83,15 @@ pub(super) fn absence_lies() -> Vec<Sequence> {
         .see(shows(said("4")).seen(), Completed)
         .cause(Cause::Answered)
         .result("4"),
-        sequence(
-            "opencode: absent from the status while a tool runs",
-            "one reply omits it",
-        )
-        .begun()
-        .see(tool(1), Running)
-        .see(open().call(1).seen(), Running)
-        .see(open().busy().call(1).seen(), Running)
-        .see(tool_end(1), Running)
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("opencode: absent from the status while a tool runs", "one reply omits it")
+            .begun()
+            .see(tool(1), Running)
+            .see(open().call(1).seen(), Running)
+            .see(open().busy().call(1).seen(), Running)
+            .see(tool_end(1), Running)
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
         sequence("opencode: a status word never seen before", "not a success")
             .begun()
             .see(odd("dreaming"), Running)
@@ -120,21 +105,15 @@ pub(super) fn absence_lies() -> Vec<Sequence> {
 /// "What lies": the records, read by themselves.
 pub(super) fn record_lies() -> Vec<Sequence> {
     vec![
-        sequence(
-            "opencode: completed on a tool-calls step",
-            "time.completed alone is no end",
-        )
-        .begun()
-        .see(tool(1), Running)
-        .see(idle(), Running)
-        .see(
-            shows(ends(Finish::ToolCalls, "")).busy().call(1).seen(),
-            Running,
-        )
-        .see(tool_end(1), Running)
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("opencode: completed on a tool-calls step", "time.completed alone is no end")
+            .begun()
+            .see(tool(1), Running)
+            .see(idle(), Running)
+            .see(shows(ends(Finish::ToolCalls, "")).busy().call(1).seen(), Running)
+            .see(tool_end(1), Running)
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
         sequence(
             "opencode: completed by an abort during a retry",
             "time.completed, no finish, no error",
@@ -154,19 +133,16 @@ pub(super) fn record_lies() -> Vec<Sequence> {
         .see(look_failed(), Running)
         .see(open().call(1).other_program().seen(), Failed)
         .cause(Cause::Interrupted),
-        sequence(
-            "opencode: session.error for an overflow",
-            "compaction follows: not terminal",
-        )
-        .begun()
-        .see(error_word(ErrorClass::Overflow), Running)
-        .see(open().busy().seen(), Running)
-        .see(Fact::Compacted, Running)
-        .see(active(), Running)
-        .see(idle(), Running)
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("opencode: session.error for an overflow", "compaction follows: not terminal")
+            .begun()
+            .see(error_word(ErrorClass::Overflow), Running)
+            .see(open().busy().seen(), Running)
+            .see(Fact::Compacted, Running)
+            .see(active(), Running)
+            .see(idle(), Running)
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
     ]
 }
 
@@ -194,27 +170,18 @@ pub(super) fn busy_lies() -> Vec<Sequence> {
             .later(1, Stopping)
             .see(Fact::Stopped, TimedOut)
             .cause(Cause::NeverActive),
-        sequence(
-            "opencode: busy while a person is asked",
-            "only /permission shows it",
-        )
-        .begun()
-        .see(busy(), Running)
-        .see(
-            open().busy().call(1).ask(permission("per_1")).seen(),
-            WaitingAsk,
-        )
-        .asks(1),
-        sequence(
-            "opencode: the messages cannot be read",
-            "nothing is completed by guess",
-        )
-        .begun()
-        .see(idle(), Running)
-        .see(unreadable().seen(), Running)
-        .see(look_failed(), Running)
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("opencode: busy while a person is asked", "only /permission shows it")
+            .begun()
+            .see(busy(), Running)
+            .see(open().busy().call(1).ask(permission("per_1")).seen(), WaitingAsk)
+            .asks(1),
+        sequence("opencode: the messages cannot be read", "nothing is completed by guess")
+            .begun()
+            .see(idle(), Running)
+            .see(unreadable().seen(), Running)
+            .see(look_failed(), Running)
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
     ]
 }

@@ -15,18 +15,15 @@ const MINUTE: u64 = 60_000;
 /// Lost streams, kills, deleted sessions.
 pub(super) fn losses() -> Vec<Sequence> {
     vec![
-        sequence(
-            "opencode: the stream breaks mid-turn",
-            "nothing is replayed: a look comes first",
-        )
-        .begun()
-        .see(tool(1), Running)
-        .see(look_failed(), Running)
-        .see(open().busy().seen(), Running)
-        .see(active(), Running)
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("opencode: the stream breaks mid-turn", "nothing is replayed: a look comes first")
+            .begun()
+            .see(tool(1), Running)
+            .see(look_failed(), Running)
+            .see(open().busy().seen(), Running)
+            .see(active(), Running)
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
         sequence(
             "opencode: what the stream lost comes later",
             "/sync/history holds it, after the look",
@@ -40,38 +37,29 @@ pub(super) fn losses() -> Vec<Sequence> {
         .see_of(1, 1, tool(2), Completed)
         .cause(Cause::Answered)
         .result("4"),
-        sequence(
-            "opencode: the stream breaks and the end is missed",
-            "the look shows it",
-        )
-        .begun()
-        .see(tool(1), Running)
-        .see(look_failed(), Running)
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
-        sequence(
-            "opencode: killed and restarted",
-            "status empty, message open, tool part running",
-        )
-        .begun()
-        .see(tool(1), Running)
-        .see(look_failed(), Running)
-        .see(look_failed(), Running)
-        .see(open().call(1).other_program().seen(), Failed)
-        .cause(Cause::Interrupted),
-        sequence(
-            "opencode: killed, restarted, retried",
-            "goes on in the same session, by policy",
-        )
-        .retry_interrupted(1)
-        .begun()
-        .see(open().call(1).other_program().seen(), Starting)
-        .see(taken(), Running)
-        .see_of(1, 1, open().call(1).other_program().seen(), Running)
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("opencode: the stream breaks and the end is missed", "the look shows it")
+            .begun()
+            .see(tool(1), Running)
+            .see(look_failed(), Running)
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
+        sequence("opencode: killed and restarted", "status empty, message open, tool part running")
+            .begun()
+            .see(tool(1), Running)
+            .see(look_failed(), Running)
+            .see(look_failed(), Running)
+            .see(open().call(1).other_program().seen(), Failed)
+            .cause(Cause::Interrupted),
+        sequence("opencode: killed, restarted, retried", "goes on in the same session, by policy")
+            .retry_interrupted(1)
+            .begun()
+            .see(open().call(1).other_program().seen(), Starting)
+            .see(taken(), Running)
+            .see_of(1, 1, open().call(1).other_program().seen(), Running)
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
         sequence(
             "opencode: not in the status, identity unknown",
             "interrupted only if the server is known",
@@ -130,28 +118,22 @@ pub(super) fn session_losses() -> Vec<Sequence> {
         .begun()
         .see(Fact::SessionDeleted, Lost)
         .cause(Cause::SessionDeleted),
-        sequence(
-            "opencode: the session is missing for good",
-            "confirmed after a minute",
-        )
-        .begun()
-        .see(absent().missing().seen(), Running)
-        .later(30_000, Running)
-        .see(absent().missing().seen(), Running)
-        .later(30_000, Running)
-        .see(absent().missing().seen(), Lost)
-        .cause(Cause::SessionDeleted),
-        sequence(
-            "opencode: the session is missing once",
-            "one reply proves nothing",
-        )
-        .begun()
-        .see(absent().missing().seen(), Running)
-        .see(open().busy().seen(), Running)
-        .later(2 * MINUTE, Running)
-        .see(shows(said("4")).seen(), Completed)
-        .cause(Cause::Answered)
-        .result("4"),
+        sequence("opencode: the session is missing for good", "confirmed after a minute")
+            .begun()
+            .see(absent().missing().seen(), Running)
+            .later(30_000, Running)
+            .see(absent().missing().seen(), Running)
+            .later(30_000, Running)
+            .see(absent().missing().seen(), Lost)
+            .cause(Cause::SessionDeleted),
+        sequence("opencode: the session is missing once", "one reply proves nothing")
+            .begun()
+            .see(absent().missing().seen(), Running)
+            .see(open().busy().seen(), Running)
+            .later(2 * MINUTE, Running)
+            .see(shows(said("4")).seen(), Completed)
+            .cause(Cause::Answered)
+            .result("4"),
     ]
 }
 
@@ -182,14 +164,11 @@ pub(super) fn stops() -> Vec<Sequence> {
         .see(Fact::Stopped, Cancelled)
         .cause(Cause::Asked)
         .result("4"),
-        sequence(
-            "opencode: abort says true and nothing stops",
-            "true even for an unknown id",
-        )
-        .begun()
-        .cancel(Stopping)
-        .see(open().busy().seen(), Stopping)
-        .later(30_000, Lost)
-        .cause(Cause::AbortUnconfirmed),
+        sequence("opencode: abort says true and nothing stops", "true even for an unknown id")
+            .begun()
+            .cancel(Stopping)
+            .see(open().busy().seen(), Stopping)
+            .later(30_000, Lost)
+            .cause(Cause::AbortUnconfirmed),
     ]
 }

@@ -1,0 +1,166 @@
+//! The engine by itself: what waits for what, and who hears what when something fails.
+
+use homing_core::effect::{Effect, EffectKey};
+use homing_core::fact::{Fact, Fence};
+use homing_core::ids::TaskId;
+use homing_core::input::Input;
+use homing_core::limits::Limits;
+use homing_core::payload::Digest;
+use homing_core::reason::Caller;
+use homing_core::reply::{Reply, Told};
+use homing_core::spec::{Brief, Budget, Caps, Order, Overrides, Spec};
+use homing_core::time::Moment;
+use homing_core::words::{Code, Notify};
+use homing_runtime::ParentRef;
+use homing_runtime::engine::{Engine, Memory, Release};
+
+const TURN: Fence = Fence { attempt: 1, turn: 1 };
+const SESSION: Fence = Fence { attempt: 1, turn: 0 };
+
+fn now() -> Moment {
+    Moment { tick: 1, wall: 1, dice: 1 }
+}
+
+fn id() -> TaskId {
+    TaskId::from_bits(7)
+}
+
+fn spec() -> Box<Spec> {
+    Box::new(Spec {
+        brief: Brief {
+            host: "host".into(),
+            agent: None,
+            name: None,
+            models: Vec::new(),
+            origin: None,
+            notify: Notify::Each,
+            key: None,
+            request: Digest::of(b""),
+            priority: 0,
+            budget: Budget::default(),
+            over: Overrides::default(),
+            caps: Caps { prompts: true, goes_on: true },
+            parent_turn: None,
+            batch: None,
+        },
+        order: Order { prompt: "Count.".to_owned(), ..Order::default() },
+        parent: ParentRef::None,
+        launched_by: None,
+        after: Vec::new(),
+    })
+}
+
+/// Commits what is open, and collects what that brings about.
+fn commit(engine: &mut Engine) -> Release {
+    let mut all = Release::default();
+    while engine.has_open() {
+        if let Some(batch) = engine.close() {
+            engine.committed(batch.no);
+        }
+    }
+    while let Some(release) = engine.release() {
+        all.effects.extend(release.effects);
+        all.replies.extend(release.replies);
+    }
+    all
+}
+
+fn keys(release: &Release) -> Vec<EffectKey> {
+    release.effects.iter().map(Effect::key).collect()
+}
+
+fn observe(engine: &mut Engine, fence: Fence, fact: Fact) {
+    let task = id();
+    engine.take(Input::Observed { task, fence, fact }, now());
+}
+
+/// A task whose session is being opened.
+fn opening() -> Engine {
+    let mut engine = Engine::start(Memory::default(), Limits::default(), now());
+    let launch = Input::Launch { request: 1, id: id(), spec: spec(), reservation: None };
+    engine.take(launch, now());
+    assert_eq!(keys(&commit(&mut engine)), [EffectKey::Open(id(), 1)]);
+    engine
+}
+
+fn made() -> Fact {
+    Fact::SessionMade { session: "ses_1".into() }
+}
+
+#[test]
+fn an_opening_that_brings_the_prompt_itself_is_not_overtaken_by_another() {
+    let mut engine = opening();
+    observe(&mut engine, SESSION, made());
+    assert_eq!(keys(&commit(&mut engine)), [EffectKey::Watch(id(), 1)]);
+    observe(&mut engine, TURN, Fact::PromptTaken);
+    engine.flew(&EffectKey::Open(id(), 1), true, now());
+    assert_eq!(keys(&commit(&mut engine)), []);
+}
+
+#[test]
+fn a_session_that_is_opened_without_its_prompt_is_prompted_next() {
+    let mut engine = opening();
+    observe(&mut engine, SESSION, made());
+    commit(&mut engine);
+    engine.flew(&EffectKey::Open(id(), 1), true, now());
+    assert_eq!(keys(&commit(&mut engine)), [EffectKey::Prompt(id(), 1, 1)]);
+}
+
+#[test]
+fn an_abort_that_waited_for_a_prompt_goes_once_that_has_landed_well_or_not() {
+    for ok in [true, false] {
+        let mut engine = opening();
+        observe(&mut engine, SESSION, made());
+        engine.flew(&EffectKey::Open(id(), 1), true, now());
+        commit(&mut engine);
+        let cancel =
+            Input::Cancel { request: 2, task: id(), by: Caller::Person, text: None, quiet: false };
+        engine.take(cancel, now());
+        assert_eq!(keys(&commit(&mut engine)), []);
+        engine.flew(&EffectKey::Prompt(id(), 1, 1), ok, now());
+        let abort = [EffectKey::Abort(id(), 1)];
+        assert_eq!(keys(&commit(&mut engine)), abort, "{ok}");
+    }
+}
+
+fn away() -> Told {
+    Told::Refused { code: Code::Unavailable, why: "away".into() }
+}
+
+#[test]
+fn those_who_wait_when_memory_is_rebuilt_hear_so_before_anything_is_committed() {
+    let mut engine = opening();
+    let wait = Input::Wait { request: 2, task: id(), ms: 1_000, by: Caller::Person };
+    engine.take(wait, now());
+    engine.rebuild(Memory::default(), &away(), now());
+    let told = engine.release().map(|release| release.replies);
+    let expected = Reply { request: 2, answer: away() };
+    assert_eq!(told, Some(vec![expected]));
+}
+
+#[test]
+fn whoever_asks_for_a_task_that_cannot_be_read_hears_so_at_once() {
+    let mut engine = Engine::start(Memory::default(), Limits::default(), now());
+    let load = EffectKey::Load(id());
+    for request in 1..3 {
+        engine.take(Input::Read { request, task: id() }, now());
+        assert_eq!(keys(&commit(&mut engine)), std::slice::from_ref(&load), "{request}");
+        engine.flew(&load, false, now());
+        let replies = commit(&mut engine).replies;
+        let [Reply { answer, .. }] = replies.as_slice() else {
+            panic!("one reply, not {replies:?}");
+        };
+        let Told::Refused { code, .. } = answer else {
+            panic!("a refusal, not {answer:?}");
+        };
+        assert_eq!(*code, Code::Unavailable);
+    }
+    observe(&mut engine, TURN, Fact::Active);
+    commit(&mut engine);
+    engine.flew(&load, false, now());
+    assert_eq!(keys(&commit(&mut engine)), [], "what was reported waits a while");
+    let (due, _) = engine.next_look();
+    let later = Moment { tick: due.unwrap(), ..now() };
+    engine.fire(later);
+    assert_eq!(keys(&commit(&mut engine)), [load]);
+}

@@ -228,6 +228,12 @@ impl Small {
                 world.mail.push((Input::TelemetryTaken { task, generation }, Some(key)));
             }
             Effect::Watch { .. } | Effect::Unwatch { .. } => {}
+            Effect::Load { task } => {
+                let (found, head) = (world.store.tasks.get(&task).cloned(), world.store.head());
+                if let Some(engine) = &mut world.engine {
+                    engine.loaded(task, found.map(Box::new), head, NOW);
+                }
+            }
             other => panic!("not in this small world: {other:?}"),
         }
     }

@@ -52,7 +52,7 @@ impl Expected {
             Self::Held { .. } => "wait until that one ends, or use another home with --home DIR",
             Self::Store(error) | Self::Refused(Refused::Store(error)) => match error {
                 StoreError::Damaged { .. } => {
-                    "homing doctor tells what is damaged; nothing was changed"
+                    "nothing was changed; put a copy of the home in its place"
                 }
                 StoreError::Newer { .. } => "use the newer homing that wrote it",
                 StoreError::Foreign { .. } => "name another home with --home DIR",

@@ -142,7 +142,7 @@ pub fn task_wants(task: &Task, out: &mut Vec<Effect>) {
     let host = || Arc::clone(&task.brief.host);
     let (id, attempt) = (task.id, task.attempt);
     match (&task.session, task.state) {
-        (None, State::Starting) => {
+        (None, State::Starting) if task.orphans.is_empty() => {
             out.push(Effect::Open {
                 task: id,
                 attempt,

@@ -100,6 +100,10 @@ const CALLS_MAX: usize = 256;
 impl Evidence {
     /// Takes one fact of the latest turn in.
     pub fn see(&mut self, fact: &Fact, tick: u64) {
+        // A process that has ended does nothing any more: what says otherwise is older.
+        if self.exit.is_some() && !matches!(fact, Fact::Exited { .. }) {
+            return;
+        }
         match fact {
             Fact::ToolBegan { call } => {
                 self.tools_ran = true;

@@ -391,6 +391,7 @@ impl Task {
     /// Waits for a slot to run a turn that is ready.
     pub fn wants_turn(&self) -> bool {
         self.state == State::WaitingChildren
+            && !self.evidence.is_over()
             && (matches!(self.turn.phase, Phase::Unsent | Phase::Unsure) || !self.sends.is_empty())
     }
 

@@ -8,7 +8,7 @@ use homing_core::ids::{AskId, DebriefId, TaskId};
 use homing_core::input::{DeliveryFact, Input, ParentFact, Receipt, Request};
 use homing_core::payload::Payload;
 use homing_core::reason::Caller;
-use homing_core::refs::ParentRef;
+use homing_core::refs::{OriginKind, ParentRef};
 use homing_core::reply::Told;
 use homing_core::spec::Spec;
 use homing_core::task::{Answer, Task};
@@ -105,7 +105,18 @@ impl Homing {
             let known = host.check(agent, model).await;
             known.map_err(|why| Refused::because(Code::Invalid, why))?;
         }
-        Ok(Box::new(launch.spec(host.caps())))
+        let spec = launch.spec(host.caps());
+        if let Some(origin) = &spec.brief.origin
+            && !matches!(origin.kind, OriginKind::Other(_))
+            && !self.ports.rooms.contains_key(&*origin.room)
+        {
+            let known = self.ports.rooms.keys().map(String::as_str);
+            return Err(Refused::because(
+                Code::Invalid,
+                find::unknown("room", &origin.room, known),
+            ));
+        }
+        Ok(Box::new(spec))
     }
 
     fn launching(&self, request: Request, spec: Box<Spec>) -> Input {

@@ -24,6 +24,7 @@ mod launch;
 mod perform;
 mod readers;
 mod replies;
+mod retention;
 mod runtime;
 pub mod texts;
 mod time;

@@ -17,6 +17,7 @@ use crate::homing::Homing;
 use crate::perform::{Performer, Ports};
 use crate::readers::Readers;
 use crate::replies::{Closing, Replies};
+use crate::retention::Retention;
 use crate::time::Timekeeper;
 
 /// Inputs that may wait for the decider; whoever brings more waits with them.
@@ -104,6 +105,14 @@ impl Runtime {
             tasks: tokio::runtime::Handle::current(),
             limits: Arc::clone(&engine.world().limits),
         };
+        let retention = Retention {
+            readers: readers.clone(),
+            inbox: inbox.clone(),
+            head: seen.clone(),
+            time: time.clone(),
+            limits: Arc::clone(&engine.world().limits),
+        };
+        tokio::spawn(retention.run());
         let (store, clock) = (self.store, time.clone());
         spawn("homing-committer", move || committer::run(store, &clock, &work, &finished))?;
         let decider = Decider {

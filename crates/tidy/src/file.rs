@@ -37,8 +37,9 @@ impl RustFile {
     /// The directory name of its crate; empty for a file outside `crates/`.
     pub fn krate(&self) -> &str {
         let path = self.path();
-        let inside = path.strip_prefix("crates/").unwrap_or(path);
-        inside.split('/').next().unwrap_or_default()
+        let beside = ["sim", "bench"].into_iter().find(|name| path.split('/').next() == Some(name));
+        let inside = path.strip_prefix("crates/").and_then(|rest| rest.split('/').next());
+        inside.or(beside).unwrap_or_default()
     }
 
     /// Whether this byte is in a test.
@@ -75,6 +76,7 @@ mod tests {
     fn a_path_tells_crate_and_role() {
         assert_eq!(RustFile::new("crates/core/src/rules.rs", "").krate(), "core");
         assert_eq!(RustFile::new("examples/embed.rs", "").krate(), "");
+        assert_eq!(RustFile::new("sim/src/lib.rs", "").krate(), "sim");
         assert!(RustFile::new("crates/core/tests/walk.rs", "").is_test);
         assert!(RustFile::new("crates/core/src/rules/tests.rs", "").is_test);
         assert!(!RustFile::new("crates/testkit/src/lib.rs", "").is_test);

@@ -128,7 +128,9 @@ impl History<'_> {
             {
                 self.launch_again(job);
             }
-            Op::Adopt(job) if !self.launched.contains(&job) => self.adopt(job),
+            Op::Adopt(job) if !self.launched.contains(&job) && self.plan.jobs[job].prompts => {
+                self.adopt(job);
+            }
             Op::LaunchAgain(_) | Op::Adopt(_) => {}
             Op::PersonTurn(n) => {
                 let (who, name) = (parent(n % 2), format!("person-{n}-{}", self.now.tick));

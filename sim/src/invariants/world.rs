@@ -11,7 +11,7 @@ use homing_core::refs::ParentRef;
 use homing_core::words::{Cause, DeliveryState, State};
 use homing_runtime::engine::Engine;
 
-use super::{Check, Checker};
+use super::{Check, Checker, SHAPE};
 use crate::host::Host;
 use crate::parents::Parents;
 use crate::store::Store;
@@ -238,7 +238,7 @@ impl Checker {
         parents: &Parents,
         steps: u64,
     ) -> Check {
-        self.hold(18, steps >= 50, || format!("a history of {steps} steps"))?;
+        self.hold(SHAPE, steps >= 50, || format!("a history of {steps} steps"))?;
         self.at_host(store, host)?;
         for task in &self.promised {
             self.hold(1, store.tasks.contains_key(task), || {

@@ -139,7 +139,7 @@ fn json_has_the_shape_of_every_door() {
         "name": "a name", "state": "completed", "cause": "exited", "generation": 1, "attempt": 1,
         "host": "process", "agent": null, "model": "acme/large", "parent": "inbox:cli", "origin": null,
         "batch": "open:1", "depth": 0, "evidence": ["the process ended with exit code 0"],
-        "reason": "the host's own record shows turn 1 ended with finish stop, and nothing contradicts it",
+        "reason": "the host's own record shows turn 1 ended with finish stop",
         "result": { "text": "hi\n", "bytes": 3, "truncated": false }, "error": null,
         "progress": { "tool_calls": 0, "last_tool": null, "tokens": 0, "cost": 0 },
         "launched_by": null, "children": [], "flagged": false,

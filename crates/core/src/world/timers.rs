@@ -274,8 +274,9 @@ impl World {
         if evidence.is_over() {
             return;
         }
-        let contradicted =
-            evidence.end.is_some() && matches!(task.state, State::Running | State::WaitingAsk);
+        let in_turn = matches!(task.state, State::Running | State::WaitingAsk);
+        let says_otherwise = evidence.busy == Tri::Yes || !evidence.calls.is_empty();
+        let contradicted = evidence.end.is_some() && (in_turn || says_otherwise);
         // Hosts close their record after they fall idle; the word of it may be lost.
         let idle_and_open = evidence.busy == Tri::No
             && evidence.end.is_none()

@@ -51,8 +51,8 @@ impl Flights {
             Effect::Prompt { task, attempt, .. } => {
                 self.air.contains_key(&EffectKey::Open(*task, *attempt))
             }
-            Effect::Open { .. }
-            | Effect::Watch { .. }
+            Effect::Open { task, attempt, .. } => self.is_starting_earlier(*task, *attempt),
+            Effect::Watch { .. }
             | Effect::Unwatch { .. }
             | Effect::Look { .. }
             | Effect::Answer { .. }
@@ -74,6 +74,13 @@ impl Flights {
             EffectKey::Prompt(task, attempt, 0)..=EffectKey::Prompt(task, attempt, u32::MAX);
         self.air.contains_key(&EffectKey::Open(task, attempt))
             || self.air.range(prompts).next().is_some()
+    }
+
+    /// Whether an earlier attempt of the task may still begin to run: an order of it is on its way.
+    fn is_starting_earlier(&self, task: TaskId, attempt: u32) -> bool {
+        let opens = EffectKey::Open(task, 0)..EffectKey::Open(task, attempt);
+        let prompts = EffectKey::Prompt(task, 0, 0)..EffectKey::Prompt(task, attempt, 0);
+        self.air.range(opens).next().is_some() || self.air.range(prompts).next().is_some()
     }
 
     /// A watch is wanted as long as its session matters; one that is not wanted any more is ended.

@@ -39,7 +39,7 @@ fn runs(seed: u64) -> [(Plan, u64); 3] {
     let mut quiet = Plan::calm(seed);
     quiet.noise = 0;
     let mut noisy = quiet.clone();
-    noisy.noise = 40;
+    noisy.noise = 20;
     [(quiet, 1), (noisy.clone(), 2), (noisy, 3)]
 }
 

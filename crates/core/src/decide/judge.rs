@@ -312,7 +312,7 @@ impl Case<'_> {
             .is_some_and(|end| end.error.is_none() && end.finish == Finish::Stop);
         let loses = active(Bug::CancelLoses) && ending.cause == Cause::Asked && good;
         let to = if loses { State::Completed } else { to };
-        let forgets = active(Bug::NoNotice) && to == State::Failed;
+        let forgets = active(Bug::NoNotice) && to == State::Completed;
         let owes = said && task.parent != ParentRef::None && !forgets;
         self.out.task(
             task.id,

@@ -48,7 +48,6 @@ impl Case<'_> {
         let attempt = fence.attempt;
         if let Fact::SessionMade { session } = fact
             && !knows(task, session)
-            && !active(Bug::OrphanIgnored)
             && task.orphans.iter().all(|orphan| orphan.attempt != attempt)
         {
             self.out.task(task.id, TaskRecord::OrphanSeen { attempt, session: session.clone() });

@@ -97,9 +97,6 @@ impl Case<'_> {
         let Some(task) = self.world.task(id) else {
             return;
         };
-        if active(Bug::WaitersForgotten) {
-            return;
-        }
         if !task.live.readers.is_empty() && !active(Bug::ReadersForgotten) {
             self.out.note(Note::ReadersWent(id));
             for request in &task.live.readers {

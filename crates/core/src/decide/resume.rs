@@ -64,7 +64,7 @@ impl Case<'_> {
                 return false;
             }
         };
-        if (task.unconfirmed || !task.orphans.is_empty()) && !active(Bug::RetryUnconfirmed) {
+        if task.unconfirmed || !task.orphans.is_empty() {
             let why = "an earlier attempt was not confirmed to have stopped and may still run";
             self.out.refuse(request, Code::AbortUnconfirmed, why);
             return false;

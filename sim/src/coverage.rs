@@ -49,7 +49,7 @@ impl Coverage {
         let pairs = State::ALL
             .iter()
             .flat_map(|state| Event::ALL.iter().map(|event| (*state, *event)))
-            .filter(|(state, event)| is_askable(*state, *event))
+            .filter(|(state, event)| reach(*state, *event) == Reach::Must)
             .filter(|pair| !self.pairs.contains(pair))
             .collect();
         let points =
@@ -59,39 +59,96 @@ impl Coverage {
 
     /// Pairs that were asked though the list says that they cannot be: the list is wrong then.
     pub fn unexpected(&self) -> Vec<(State, Event)> {
-        self.pairs.iter().filter(|(state, event)| !is_askable(*state, *event)).copied().collect()
+        self.pairs
+            .iter()
+            .filter(|(state, event)| reach(*state, *event) == Reach::Never)
+            .copied()
+            .collect()
     }
 }
 
-/// Whether the core can ask the table this pair. Everything else follows from where an event is judged:
-/// evidence is weighed only in the four states of a turn, stops are confirmed only while stopping, slots
-/// are given only to those that wait for one, and consequences reach a dependant only while it is queued.
-pub fn is_askable(state: State, event: Event) -> bool {
+/// Whether the core asks the table a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// A run that does not get there has looked at too little.
+    Must,
+    /// Only through records that change their mind or facts that come twice: welcome, not needed.
+    May,
+    Never,
+}
+
+/// What follows from where an event is judged: evidence is weighed only in the four states of a turn,
+/// stops are confirmed only while stopping, slots are given only to those that wait for one, and
+/// consequences reach a dependant only while it is queued.
+pub fn reach(state: State, event: Event) -> Reach {
     use State as S;
-    let in_turn = matches!(state, S::Starting | S::Running | S::WaitingAsk | S::WaitingChildren);
+    let must = |holds: bool| if holds { Reach::Must } else { Reach::Never };
     match event {
         // Doors and hosts come at any time.
-        Event::Seen | Event::Cancel | Event::Send | Event::Resume | Event::Retry => true,
-        Event::SlotGranted | Event::DependencyMet | Event::DependencyFailed => state == S::Queued,
-        Event::StartFailed => state == S::Starting,
-        Event::TurnTaken => state == S::Starting,
-        Event::AskOpened => matches!(state, S::Starting | S::Running),
-        Event::AsksClosed => state == S::WaitingAsk,
-        Event::EndedWell => in_turn && state != S::WaitingAsk,
-        Event::EndedOpen => in_turn && state != S::WaitingAsk,
-        Event::EndedBadly | Event::TryNext | Event::Pause | Event::StopForNext => {
-            in_turn && state != S::WaitingAsk
+        Event::Seen | Event::Cancel | Event::Send | Event::Resume | Event::Retry => Reach::Must,
+        Event::SlotGranted | Event::DependencyMet | Event::DependencyFailed => {
+            must(state == S::Queued)
         }
-        Event::StopForPause => matches!(state, S::Starting | S::Running),
-        Event::PauseOver => state == S::Paused,
-        Event::SlotRetaken => state == S::WaitingChildren,
-        Event::Stop => true,
+        Event::TurnTaken => must(state == S::Starting),
+        Event::AskOpened => must(matches!(state, S::Starting | S::Running)),
+        Event::AsksClosed => must(state == S::WaitingAsk),
+        Event::PauseOver => must(state == S::Paused),
+        Event::SlotRetaken => must(state == S::WaitingChildren),
         Event::StoppedCancelled
         | Event::StoppedTimedOut
         | Event::StoppedFailed
         | Event::StoppedNext
         | Event::StoppedPaused
-        | Event::StopGivenUp => state == S::Stopping,
-        Event::Gone => in_turn,
+        | Event::StopGivenUp => must(state == S::Stopping),
+        Event::StartFailed
+        | Event::EndedWell
+        | Event::EndedOpen
+        | Event::EndedBadly
+        | Event::TryNext
+        | Event::StopForNext
+        | Event::Pause
+        | Event::StopForPause
+        | Event::Gone
+        | Event::Stop => in_a_turn(state, event),
+    }
+}
+
+/// Of the events that end a turn or a try at one.
+fn in_a_turn(state: State, event: Event) -> Reach {
+    use State as S;
+    match state {
+        S::Starting => Reach::Must,
+        S::Running if event == Event::StartFailed => Reach::May,
+        S::Running => Reach::Must,
+        S::WaitingAsk if matches!(event, Event::Stop | Event::Gone) => Reach::Must,
+        S::WaitingChildren
+            if matches!(
+                event,
+                Event::EndedWell | Event::EndedOpen | Event::EndedBadly | Event::Stop
+            ) =>
+        {
+            Reach::Must
+        }
+        S::WaitingAsk | S::WaitingChildren => Reach::May,
+        S::Queued
+        | S::Paused
+        | S::Stopping
+        | S::Completed
+        | S::Failed
+        | S::Cancelled
+        | S::TimedOut
+        | S::Lost
+            if event == Event::Stop =>
+        {
+            Reach::May
+        }
+        S::Queued
+        | S::Paused
+        | S::Stopping
+        | S::Completed
+        | S::Failed
+        | S::Cancelled
+        | S::TimedOut
+        | S::Lost => Reach::Never,
     }
 }

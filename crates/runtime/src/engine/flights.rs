@@ -91,8 +91,10 @@ impl Flights {
         world: &World,
         out: &mut Vec<Effect>,
     ) {
+        let mut watches: BTreeMap<TaskId, (u32, Arc<str>)> =
+            wanted.iter().filter_map(watch_of).collect();
         for id in touched {
-            let now = wanted.iter().find_map(|effect| watch_of(effect, *id));
+            let now = watches.remove(id);
             if let Some((attempt, host)) = self.watching.get(id).cloned()
                 && now.as_ref().is_none_or(|(wanted, _)| *wanted != attempt)
             {
@@ -184,13 +186,12 @@ impl Flights {
 }
 
 /// The attempt and the host of a watch that is wanted for this task.
-fn watch_of(effect: &Effect, id: TaskId) -> Option<(u32, Arc<str>)> {
-    if let Effect::Watch { task, attempt, host, .. } = effect
-        && *task == id
-    {
-        return Some((*attempt, Arc::clone(host)));
+fn watch_of(effect: &Effect) -> Option<(TaskId, (u32, Arc<str>))> {
+    if let Effect::Watch { task, attempt, host, .. } = effect {
+        Some((*task, (*attempt, host.clone())))
+    } else {
+        None
     }
-    None
 }
 
 /// What an effect speaks of.

@@ -130,18 +130,8 @@ fn in_a_turn(state: State, event: Event) -> Reach {
             Reach::Must
         }
         S::WaitingAsk | S::WaitingChildren => Reach::May,
-        S::Queued
-        | S::Paused
-        | S::Stopping
-        | S::Completed
-        | S::Failed
-        | S::Cancelled
-        | S::TimedOut
-        | S::Lost
-            if event == Event::Stop =>
-        {
-            Reach::May
-        }
+        // A budget may run out for one that has just ended.
+        _ if event == Event::Stop => Reach::May,
         S::Queued
         | S::Paused
         | S::Stopping

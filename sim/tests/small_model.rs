@@ -401,7 +401,7 @@ impl Model for Small {
                         .store
                         .tasks
                         .get(&TASKS[0])
-                        .is_none_or(|task| task.state != State::Completed || !task.is_owed())
+                        .is_none_or(|task| task.state != State::Completed)
             }),
         ]
     }

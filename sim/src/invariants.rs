@@ -325,7 +325,7 @@ impl Checker {
         for written in &batch.written {
             if let Record::Task(id, _) = &written.record {
                 let there =
-                    batch.tasks.iter().any(|task| task.id == *id) || batch.purge.contains(id);
+                    batch.tasks.iter().any(|task| task.id == *id) || batch.purge.tasks.contains(id);
                 self.hold(6, there, || format!("{id} has a line and no row in one group"))?;
             }
         }

@@ -57,8 +57,16 @@ impl Store {
         for text in &batch.texts {
             self.texts.insert(text.name.clone(), text.bytes.clone());
         }
-        for id in &batch.purge {
-            self.tasks.remove(id);
+        for id in &batch.purge.tasks {
+            if let Some(key) = self.tasks.remove(id).and_then(|task| task.brief.key) {
+                self.keys.remove(&key);
+            }
+        }
+        for id in &batch.purge.debriefs {
+            self.debriefs.remove(id);
+        }
+        for id in &batch.purge.posts {
+            self.posts.remove(id);
         }
     }
 

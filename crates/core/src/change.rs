@@ -1,6 +1,7 @@
 //! Owns what a decision writes: records, which are durable, and notes, which memory alone keeps.
 
 use crate::ids::TaskId;
+use crate::input::Purge;
 use crate::record::Record;
 use crate::refs::ParentRef;
 use crate::task::Task;
@@ -18,6 +19,8 @@ pub enum Change {
 pub enum Note {
     Loaded(Box<Task>),
     Evicted(TaskId),
+    /// The store lets go of these with the group.
+    Purged(Box<Purge>),
     Active(TaskId),
     Observed(TaskId),
     ProbeAsked(TaskId),

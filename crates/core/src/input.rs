@@ -14,6 +14,26 @@ use crate::world::{Timer, Who};
 /// Names a request so that its reply finds the way back.
 pub type Request = u64;
 
+/// What retention takes from the store.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Purge {
+    pub tasks: Vec<TaskId>,
+    pub debriefs: Vec<DebriefId>,
+    pub posts: Vec<PostId>,
+}
+
+impl Purge {
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty() && self.debriefs.is_empty() && self.posts.is_empty()
+    }
+
+    pub fn add(&mut self, more: Self) {
+        self.tasks.extend(more.tasks);
+        self.debriefs.extend(more.debriefs);
+        self.posts.extend(more.posts);
+    }
+}
+
 /// What is acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Receipt {
@@ -200,9 +220,10 @@ pub enum Input {
         id: TaskId,
         task: Option<Box<Task>>,
     },
-    /// Tasks whose retention is over, as the store sees it.
+    /// What has been over for longer than its retention, as the store sees it.
     Expired {
-        tasks: Vec<TaskId>,
+        request: Request,
+        purge: Purge,
     },
     Timer {
         who: Who,
@@ -234,6 +255,8 @@ pub enum Then {
     Waiters(TaskId),
     /// Let go of an ended task if nobody needs it.
     Evict(TaskId),
+    /// Under this root, perhaps, nobody lives any more.
+    EvictTree(TaskId),
     /// A budget may be used up; `spender` used of it last.
     Budget { owner: TaskId, spender: TaskId },
 }
@@ -294,6 +317,7 @@ impl Input {
             | Self::Wait { request, .. }
             | Self::Reroute { request, .. }
             | Self::Lease { request, .. }
+            | Self::Expired { request, .. }
             | Self::Ack { request, .. } => Some(*request),
             Self::Release { .. }
             | Self::Forget { .. }
@@ -305,7 +329,6 @@ impl Input {
             | Self::AnswerTaken { .. }
             | Self::TelemetryTaken { .. }
             | Self::Loaded { .. }
-            | Self::Expired { .. }
             | Self::Timer { .. }
             | Self::Then(_) => None,
         }

@@ -37,6 +37,9 @@ pub struct Debrief {
     pub lease: Option<(Arc<str>, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
+    /// When it was over, by the wall clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<i64>,
     /// A marker was posted in its place: it stays in the inbox and is not sent by itself any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parked: bool,
@@ -90,4 +93,7 @@ pub struct Post {
     pub next: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
+    /// When it was over, by the wall clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<i64>,
 }

@@ -198,10 +198,6 @@ pub enum OutboxRecord {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
     },
-    /// Retention took these.
-    Purged {
-        tasks: Vec<TaskId>,
-    },
 }
 
 /// A line of the journal.
@@ -244,13 +240,22 @@ impl TaskRecord {
 }
 
 impl OutboxRecord {
+    /// The key of what it speaks of.
+    pub fn key(&self) -> String {
+        match self {
+            Self::Sealed { debrief } => debrief.id.to_string(),
+            Self::DebriefMoved { debrief, .. } => debrief.to_string(),
+            Self::PostSealed { post } => post.id.to_string(),
+            Self::PostMoved { post, .. } => post.to_string(),
+        }
+    }
+
     pub fn word(&self) -> &'static str {
         match self {
             Self::Sealed { .. } => "sealed",
             Self::DebriefMoved { .. } => "debrief_moved",
             Self::PostSealed { .. } => "post_sealed",
             Self::PostMoved { .. } => "post_moved",
-            Self::Purged { .. } => "purged",
         }
     }
 }

@@ -62,6 +62,10 @@ pub enum Told {
     Acked {
         known: bool,
     },
+    /// Whether retention took something.
+    Purged {
+        any: bool,
+    },
     Rerouted {
         task: TaskId,
     },

@@ -9,7 +9,7 @@ use crate::decision::Text;
 use crate::effect::{self, Effect};
 use crate::fold::Line;
 use crate::ids::{DebriefId, PostId, TaskId};
-use crate::input::Input;
+use crate::input::{Input, Purge};
 use crate::record::{OutboxRecord, Record};
 use crate::refs::ParentRef;
 use crate::reply::Reply;
@@ -48,6 +48,8 @@ pub struct Outcome {
     pub asked: Vec<(State, Event)>,
     /// What left memory, as it was last.
     pub left: Left,
+    /// What leaves the store.
+    pub purge: Purge,
 }
 
 /// A chain of consequences is finite; one longer than this is a defect.
@@ -112,12 +114,16 @@ fn apply(world: &mut World, change: Change, stamp: Stamp, outcome: &mut Outcome)
     touch_told(world, &change, &mut outcome.touched);
     world.apply(&change, line);
     touch_told(world, &change, &mut outcome.touched);
-    if let Change::Record(record) = change {
-        let task_seq = match &record {
-            Record::Task(id, _) => world.task(*id).map_or(0, |task| task.seq),
-            Record::Outbox(_) => 0,
-        };
-        outcome.written.push(Written { line, task_seq, record });
+    match change {
+        Change::Record(record) => {
+            let task_seq = match &record {
+                Record::Task(id, _) => world.task(*id).map_or(0, |task| task.seq),
+                Record::Outbox(_) => 0,
+            };
+            outcome.written.push(Written { line, task_seq, record });
+        }
+        Change::Note(Note::Purged(taken)) => outcome.purge = *taken,
+        Change::Note(_) => {}
     }
 }
 
@@ -152,7 +158,6 @@ fn touch(world: &World, change: &Change, touched: &mut Touched) {
         Change::Record(Record::Outbox(OutboxRecord::PostMoved { post, .. })) => {
             touched.posts.insert(*post);
         }
-        Change::Record(Record::Outbox(OutboxRecord::Purged { .. })) => {}
         Change::Note(note) => touch_note(note, touched),
     }
 }
@@ -169,6 +174,7 @@ fn touch_note(note: &Note, touched: &mut Touched) {
             touched.parents.insert(parent.clone());
         }
         Note::Evicted(_)
+        | Note::Purged(_)
         | Note::Active(_)
         | Note::Observed(_)
         | Note::ReaderCame(..)

@@ -106,6 +106,7 @@ fn a_debrief_reads_back() {
         accepted: Some(6),
         lease: Some(("reader".into(), 7)),
         code: Some(Code::HandshakeFailed),
+        closed: Some(8),
         parked: true,
     };
     reads_back(&full);
@@ -116,6 +117,7 @@ fn a_debrief_reads_back() {
         first_sent: None,
         accepted: None,
         code: None,
+        closed: None,
         parked: false,
         ..full
     };
@@ -146,9 +148,12 @@ fn a_post_reads_back() {
             tries: 1,
             next: 2,
             code: Some(Code::RoomClosed),
+            closed: Some(3),
         };
         reads_back(&post);
-        reads_back(&OutboxRecord::PostSealed { post: Box::new(Post { code: None, ..post }) });
+        reads_back(&OutboxRecord::PostSealed {
+            post: Box::new(Post { code: None, closed: None, ..post }),
+        });
     }
 }
 

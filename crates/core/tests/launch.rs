@@ -288,6 +288,35 @@ fn l9_a_parent_that_is_told_by_its_own_child_is_refused() {
 }
 
 #[test]
+fn l9_a_parent_that_ended_long_ago_is_said_to_have_ended() {
+    let mut stage = Stage::new();
+    let old = stage.launch_running(task("old"));
+    stage.answer(old, "done");
+    stage.telemetry_taken(old, 1);
+    stage.ack_notice(old, 1);
+    assert!(stage.world.task(old).is_none(), "it left memory");
+    let told = stage.try_launch(task("late").parent(&format!("task:{old}")));
+    assert_eq!(refused(&told), Code::Ended);
+}
+
+#[test]
+fn a_tree_leaves_memory_with_its_last_living_task() {
+    let mut stage = Stage::new();
+    let root = stage.launch_running(task("root").notify(Notify::Silent));
+    let above = stage.launch_running(task("above").by(root).notify(Notify::Silent));
+    let below = stage.launch_running(task("below").by(above).notify(Notify::Silent));
+    for id in [below, above] {
+        stage.answer(id, "done");
+        stage.telemetry_taken(id, 1);
+        assert!(stage.world.task(id).is_some(), "its relatives live");
+    }
+    stage.answer(root, "done");
+    assert_eq!(stage.world.resident(), 1, "only what is owed stays");
+    stage.telemetry_taken(root, 1);
+    assert_eq!(stage.world.resident(), 0);
+}
+
+#[test]
 fn l9_an_ended_task_launches_nothing() {
     let mut stage = Stage::new();
     let a = stage.launch_running(task("a"));

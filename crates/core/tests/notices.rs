@@ -5,7 +5,7 @@ mod stage;
 use homing_core::effect::EffectKey;
 use homing_core::fact::{ErrorClass, Fact, HostError};
 use homing_core::ids::TaskId;
-use homing_core::input::{DeliveryFact, Input, ParentFact};
+use homing_core::input::{DeliveryFact, Input, ParentFact, Purge};
 use homing_core::outbox::Debrief;
 use homing_core::reason::Caller;
 use homing_core::reply::Told;
@@ -554,7 +554,8 @@ fn n17_an_id_of_something_else_is_told_apart() {
         }),
         Told::AlreadyEnded { task: id, state: State::Completed }
     );
-    stage.give(Input::Expired { tasks: vec![id] });
+    let purge = Purge { tasks: vec![id], ..Purge::default() };
+    assert_eq!(stage.ask(|request| Input::Expired { request, purge }), Told::Purged { any: true });
     assert!(stage.world.task(id).is_none());
 }
 

@@ -12,8 +12,10 @@ use homing_core::ids::TaskId;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalRow {
     pub seq: u64,
-    /// The task it speaks of, and its number there (from 1); none for records of debriefs and posts.
+    /// The task it speaks of, and its number there (from 1).
     pub task: Option<(TaskId, u64)>,
+    /// Key of the debrief or post that it speaks of, if it is of no task.
+    pub outbox: Option<String>,
     /// The record's kind, in words that `events` prints.
     pub kind: String,
     /// Milliseconds on the ledger's own clock, which stands still while nothing runs.
@@ -53,22 +55,30 @@ pub enum OutboxKind {
     Post,
 }
 
-/// A delivery that is owed until its receipt; `open` falls with the receipt.
+/// A delivery that is owed until its receipt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxRow {
     /// `db_…` or `po_…`: the idempotency key of every send.
     pub key: String,
     pub kind: OutboxKind,
     pub parent: String,
-    pub open: bool,
+    /// When it was over, milliseconds since the epoch; none while something is owed.
+    pub closed_wall: Option<i64>,
     pub body: Vec<u8>,
+}
+
+impl OutboxRow {
+    pub fn is_open(&self) -> bool {
+        self.closed_wall.is_none()
+    }
 }
 
 /// Bytes by name: prompts, results, sealed debriefs. Written once under a name; the same name with the
 /// same bytes again is harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
-    /// `TASK/part` for what belongs to a task (taken by retention with it), else a debrief's or post's key.
+    /// `TASK/part` for what belongs to a task, else the key of a debrief or a post: retention takes it
+    /// with what it belongs to.
     pub name: String,
     /// The task whose retention takes it along, if any.
     pub task: Option<TaskId>,
@@ -84,6 +94,15 @@ pub struct ClockMark {
     pub mono: u64,
 }
 
+/// What retention takes: row, journal rows and blobs of each; the taken ranges are recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Purge {
+    /// Ended, with nothing owed.
+    pub tasks: Vec<TaskId>,
+    /// Keys of closed rows.
+    pub outbox: Vec<String>,
+}
+
 /// What commits together, or not at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Group {
@@ -93,8 +112,7 @@ pub struct Group {
     pub tasks: Vec<TaskRow>,
     pub outbox: Vec<OutboxRow>,
     pub blobs: Vec<Blob>,
-    /// Tasks that retention takes: row, journal rows, blobs; the taken range is recorded.
-    pub purge: Vec<TaskId>,
+    pub purge: Purge,
     pub clock: ClockMark,
 }
 
@@ -303,8 +321,9 @@ pub trait Reader: Send {
     ) -> Result<Vec<JournalRow>, StoreError>;
     fn blob(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
     fn outbox(&self, key: &str) -> Result<Option<OutboxRow>, StoreError>;
-    /// Ended before `wall`, nothing owed, no living task under the same root; oldest first.
-    fn purgeable(&self, wall: i64, limit: usize) -> Result<Vec<TaskId>, StoreError>;
+    /// Tasks that ended before `wall`, with nothing owed and no living task under the same root, and
+    /// outbox rows closed before it; of each at most `limit`, oldest first.
+    fn purgeable(&self, wall: i64, limit: usize) -> Result<Purge, StoreError>;
     /// Number of the last committed journal row.
     fn head(&self) -> Result<u64, StoreError>;
     /// Verifies every row there is, and the file itself; empty when all is well.

@@ -1,13 +1,15 @@
 //! Between what the engine holds and what the store keeps: typed on one side, rows on the other.
 
 use homing_core::ids::TaskId;
+use homing_core::input;
 use homing_core::outbox::{Debrief, Post};
 use homing_core::payload::Digest;
 use homing_core::record::{OutboxRecord, Record, TaskRecord};
 use homing_core::step::Written;
 use homing_core::task::Task;
 use homing_ports::store::{
-    Blob, ClockMark, Group, JournalRow, OutboxKind, OutboxRow, Recovered, StoreError, TaskRow,
+    Blob, ClockMark, Group, JournalRow, OutboxKind, OutboxRow, Purge, Recovered, StoreError,
+    TaskRow,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -34,9 +36,22 @@ pub fn encode(batch: &Batch, clock: ClockMark) -> Group {
                 bytes: text.bytes.clone(),
             })
             .collect(),
-        purge: batch.purge.clone(),
+        purge: purge(&batch.purge),
         clock,
     }
+}
+
+fn purge(taken: &input::Purge) -> Purge {
+    let debriefs = taken.debriefs.iter().map(ToString::to_string);
+    let outbox = debriefs.chain(taken.posts.iter().map(ToString::to_string)).collect();
+    Purge { tasks: taken.tasks.clone(), outbox }
+}
+
+/// What the store sees as past its retention, typed; a key that is none of ours is left alone.
+pub fn expired(found: Purge) -> input::Purge {
+    let debriefs = found.outbox.iter().filter_map(|key| key.parse().ok()).collect();
+    let posts = found.outbox.iter().filter_map(|key| key.parse().ok()).collect();
+    input::Purge { tasks: found.tasks, debriefs, posts }
 }
 
 fn json(value: &impl Serialize) -> Vec<u8> {
@@ -45,14 +60,17 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 }
 
 fn journal_row(written: &Written) -> JournalRow {
-    let (task, kind, body) = match &written.record {
-        Record::Task(id, record) => (Some((*id, written.task_seq)), record.word(), json(record)),
-        Record::Outbox(record) => (None, record.word(), json(record)),
+    let (task, outbox, kind, body) = match &written.record {
+        Record::Task(id, record) => {
+            (Some((*id, written.task_seq)), None, record.word(), json(record))
+        }
+        Record::Outbox(record) => (None, Some(record.key()), record.word(), json(record)),
     };
     let stamp = written.line.stamp;
     JournalRow {
         seq: written.line.seq,
         task,
+        outbox,
         kind: kind.to_owned(),
         tick: stamp.tick,
         wall: stamp.wall,
@@ -84,7 +102,7 @@ fn debrief_row(debrief: &Debrief) -> OutboxRow {
         key: debrief.id.to_string(),
         kind: OutboxKind::Debrief,
         parent: debrief.parent.to_string(),
-        open: !debrief.state.is_over(),
+        closed_wall: debrief.closed,
         body: json(debrief),
     }
 }
@@ -94,7 +112,7 @@ fn post_row(post: &Post) -> OutboxRow {
         key: post.id.to_string(),
         kind: OutboxKind::Post,
         parent: post.origin.to_string(),
-        open: !post.state.is_over(),
+        closed_wall: post.closed,
         body: json(post),
     }
 }

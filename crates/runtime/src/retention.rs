@@ -1,19 +1,22 @@
-//! Retention: tasks that ended long ago, owe nothing and have no living relative are let go of. Looks once
-//! at the start, then at most once an hour, and only while something happens.
+//! Retention: tasks and deliveries that were over long ago, owe nothing and have no living relative are let
+//! go of. Looks once at the start, then at most once an hour, and only while something happens.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use homing_core::input::Input;
 use homing_core::limits::Limits;
+use homing_core::reply::Told;
 use tokio::sync::{mpsc, watch};
 
+use crate::codec;
 use crate::decider::Msg;
 use crate::readers::Readers;
+use crate::replies::Replies;
 use crate::time::Timekeeper;
 
 const HOUR_MS: u64 = 3_600_000;
-/// Tasks that one decision lets go of.
+/// Tasks, and deliveries, that one decision lets go of.
 const AT_ONCE: usize = 500;
 
 pub(crate) struct Retention {
@@ -22,6 +25,7 @@ pub(crate) struct Retention {
     pub head: watch::Receiver<u64>,
     pub time: Timekeeper,
     pub limits: Arc<Limits>,
+    pub replies: Arc<Replies>,
 }
 
 impl Retention {
@@ -29,7 +33,7 @@ impl Retention {
     pub(crate) async fn run(mut self) {
         loop {
             self.head.mark_unchanged();
-            self.sweep().await;
+            while self.sweep().await {}
             let wait = Duration::from_millis(self.limits.retention_ms.min(HOUR_MS));
             if self.head.changed().await.is_err() {
                 return;
@@ -41,16 +45,21 @@ impl Retention {
         }
     }
 
-    /// A store that cannot be read now is asked again next time.
-    async fn sweep(&self) {
-        let before =
-            self.time.now().wall - i64::try_from(self.limits.retention_ms).unwrap_or(i64::MAX);
+    /// Lets go of the oldest; tells whether there may be more. A store that cannot be read now is asked
+    /// again next time.
+    async fn sweep(&self) -> bool {
+        let retention = i64::try_from(self.limits.retention_ms).unwrap_or(i64::MAX);
+        let before = self.time.now().wall.saturating_sub(retention);
         let found = self.readers.read(move |reader| reader.purgeable(before, AT_ONCE)).await;
-        if let Ok(tasks) = found
-            && !tasks.is_empty()
-        {
-            // The decider is gone only when the runtime ends.
-            let _ = self.inbox.send(Msg::Input(Box::new(Input::Expired { tasks }))).await;
+        let Ok(found) = found.map(codec::expired) else {
+            return false;
+        };
+        if found.is_empty() {
+            return false;
         }
+        let (request, told) = self.replies.expect();
+        let expired = Input::Expired { request, purge: found };
+        let sent = self.inbox.send(Msg::Input(Box::new(expired))).await;
+        sent.is_ok() && matches!(told.await, Ok(Told::Purged { any: true }))
     }
 }

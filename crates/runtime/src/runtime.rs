@@ -111,6 +111,7 @@ impl Runtime {
             head: seen.clone(),
             time: time.clone(),
             limits: Arc::clone(&engine.world().limits),
+            replies: Arc::clone(&replies),
         };
         tokio::spawn(retention.run());
         let (store, clock) = (self.store, time.clone());

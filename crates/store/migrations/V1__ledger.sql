@@ -17,6 +17,7 @@ CREATE TABLE journal (
     seq      INTEGER PRIMARY KEY,
     task     INTEGER,
     task_seq INTEGER,
+    outbox   TEXT,
     kind     TEXT    NOT NULL,
     tick     INTEGER NOT NULL,
     wall     INTEGER NOT NULL,
@@ -24,6 +25,7 @@ CREATE TABLE journal (
     sum      INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX journal_task ON journal (task, task_seq) WHERE task IS NOT NULL;
+CREATE INDEX journal_outbox ON journal (outbox) WHERE outbox IS NOT NULL;
 
 -- What retention took from the journal; ranges that touch are merged.
 CREATE TABLE taken (
@@ -61,15 +63,16 @@ CREATE INDEX task_purgeable ON task (ended_wall) WHERE living = 0 AND owed = 0;
 
 -- `id` follows from the key: a second way to a row, should the index over keys be damaged.
 CREATE TABLE outbox (
-    id     INTEGER PRIMARY KEY,
-    key    TEXT    NOT NULL UNIQUE,
-    kind   INTEGER NOT NULL,
-    parent TEXT    NOT NULL,
-    open   INTEGER NOT NULL,
-    body   BLOB    NOT NULL,
-    sum    INTEGER NOT NULL
+    id          INTEGER PRIMARY KEY,
+    key         TEXT    NOT NULL UNIQUE,
+    kind        INTEGER NOT NULL,
+    parent      TEXT    NOT NULL,
+    closed_wall INTEGER,
+    body        BLOB    NOT NULL,
+    sum         INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX outbox_open ON outbox (key) WHERE open = 1;
+CREATE INDEX outbox_open ON outbox (key) WHERE closed_wall IS NULL;
+CREATE INDEX outbox_purgeable ON outbox (closed_wall) WHERE closed_wall IS NOT NULL;
 
 -- `id` follows from the name, likewise; `bytes` is null when they lie in a file named by the digest.
 CREATE TABLE blob (

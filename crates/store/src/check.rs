@@ -195,7 +195,7 @@ impl Check<'_> {
         self.each_row("outbox", rows::OUTBOX, "rowid", |check, row| {
             let sound = rows::outbox(row, &mut check.buffer)?;
             check.tallies.outbox.add(sound.sum);
-            if sound.row.open {
+            if sound.row.is_open() {
                 check.tallies.open.add(sound.sum);
             }
             Ok(())

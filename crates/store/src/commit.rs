@@ -39,8 +39,11 @@ pub(crate) fn write(
         blobs::insert(conn, row, &mut meta.tallies, &mut buffer)?;
     }
     let mut doomed = Vec::new();
-    for id in &group.purge {
+    for id in &group.purge.tasks {
         doomed.extend(purge::take(conn, *id, &mut meta, &mut buffer)?);
+    }
+    for key in &group.purge.outbox {
+        doomed.extend(purge::take_outbox(conn, key, &mut meta, &mut buffer)?);
     }
     meta.clock = group.clock.clone();
     meta.write(conn)?;
@@ -49,8 +52,8 @@ pub(crate) fn write(
 
 fn append(conn: &Connection, rows: &[JournalRow], buffer: &mut Vec<u8>) -> Outcome<()> {
     let mut statement = conn.prepare_cached(
-        "INSERT INTO journal (seq, task, task_seq, kind, tick, wall, body, sum)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO journal (seq, task, task_seq, outbox, kind, tick, wall, body, sum)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?;
     for row in rows {
         let task = row.task.map(|(task, _)| stored(task.bits())).transpose()?;
@@ -59,6 +62,7 @@ fn append(conn: &Connection, rows: &[JournalRow], buffer: &mut Vec<u8>) -> Outco
             stored(row.seq)?,
             task,
             number,
+            &row.outbox,
             &row.kind,
             stored(row.tick)?,
             row.wall,
@@ -209,13 +213,14 @@ fn put_outbox(
     tallies: &mut Tallies,
     buffer: &mut Vec<u8>,
 ) -> Outcome<()> {
-    let mut statement = conn.prepare_cached("SELECT open, sum FROM outbox WHERE key = ?1")?;
+    let mut statement =
+        conn.prepare_cached("SELECT closed_wall, sum FROM outbox WHERE key = ?1")?;
     match statement.query([&row.key])?.next()? {
         Some(before) => {
             let mut cells = Cells::of("outbox", before);
-            let (open, sum) = (cells.flag()?, cells.signed()?.cast_unsigned());
+            let (closed, sum) = (cells.signed_or_none()?, cells.signed()?.cast_unsigned());
             tallies.outbox.take(sum);
-            if open {
+            if closed.is_none() {
                 tallies.open.take(sum);
             }
         }
@@ -223,21 +228,22 @@ fn put_outbox(
     }
     let sum = sum::of_outbox(row, buffer);
     conn.prepare_cached(
-        "INSERT INTO outbox (id, key, kind, parent, open, body, sum)
+        "INSERT INTO outbox (id, key, kind, parent, closed_wall, body, sum)
          VALUES (iif(EXISTS (SELECT 1 FROM outbox WHERE id = ?7), NULL, ?7), ?1, ?2, ?3, ?4, ?5, ?6)
-         ON CONFLICT (key) DO UPDATE SET kind = ?2, parent = ?3, open = ?4, body = ?5, sum = ?6",
+         ON CONFLICT (key) DO UPDATE SET kind = ?2, parent = ?3, closed_wall = ?4,
+                                        body = ?5, sum = ?6",
     )?
     .execute((
         &row.key,
         outbox_kind(row.kind),
         &row.parent,
-        row.open,
+        row.closed_wall,
         &row.body,
         sum.cast_signed(),
         sum::place(&row.key),
     ))?;
     tallies.outbox.add(sum);
-    if row.open {
+    if row.is_open() {
         tallies.open.add(sum);
     }
     Ok(())

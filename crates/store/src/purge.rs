@@ -1,8 +1,8 @@
-//! Owns retention: taking a task whole, and writing down which journal numbers went with it.
-//! Never takes a task that lives or is owed.
+//! Owns retention: taking a task or a delivery whole, and writing down which journal numbers went with
+//! it. Never takes what lives or is owed.
 
 use homing_core::ids::TaskId;
-use rusqlite::Connection;
+use rusqlite::{Connection, ToSql};
 
 use crate::blobs::{self, Digest};
 use crate::fault::{Outcome, damaged, refused};
@@ -20,12 +20,49 @@ pub(crate) fn take(
 ) -> Outcome<Vec<Digest>> {
     let bits = stored(id.bits())?;
     take_row(conn, id, &mut meta.tallies, buffer)?;
-    for (first, last) in ranges(&journal_numbers(conn, bits)?) {
+    take_lines(conn, "task = ?1", bits, meta, buffer)?;
+    take_blobs(conn, "task = ?1", bits, &mut meta.tallies, buffer)
+}
+
+/// As `take`, for a debrief or a post that is over.
+pub(crate) fn take_outbox(
+    conn: &Connection,
+    key: &str,
+    meta: &mut Meta,
+    buffer: &mut Vec<u8>,
+) -> Outcome<Vec<Digest>> {
+    let sql = format!("SELECT {} FROM outbox WHERE key = ?1", rows::OUTBOX);
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut found = statement.query([key])?;
+    let Some(row) = found.next()? else {
+        rows::nowhere(conn, rows::OUTBOX_AT, key)?;
+        return Ok(Vec::new());
+    };
+    let sound = rows::outbox(row, buffer)?;
+    drop(found);
+    if sound.row.is_open() {
+        return refused(format!("{key} is owed: retention does not take it"));
+    }
+    meta.tallies.outbox.take(sound.sum);
+    conn.prepare_cached("DELETE FROM outbox WHERE key = ?1")?.execute([key])?;
+    take_lines(conn, "outbox = ?1", key, meta, buffer)?;
+    take_blobs(conn, "name = ?1", key, &mut meta.tallies, buffer)
+}
+
+/// Takes the journal rows of one thing, and writes their numbers down.
+fn take_lines(
+    conn: &Connection,
+    whose: &str,
+    it: impl ToSql + Copy,
+    meta: &mut Meta,
+    buffer: &mut Vec<u8>,
+) -> Outcome<()> {
+    for (first, last) in ranges(&journal_numbers(conn, whose, it)?) {
         record(conn, (first, last), &mut meta.tallies, buffer)?;
         meta.floor = meta.floor.max(last);
     }
-    conn.prepare_cached("DELETE FROM journal WHERE task = ?1")?.execute([bits])?;
-    take_blobs(conn, bits, &mut meta.tallies, buffer)
+    conn.prepare_cached(&format!("DELETE FROM journal WHERE {whose}"))?.execute([it])?;
+    Ok(())
 }
 
 fn take_row(
@@ -60,10 +97,10 @@ fn take_row(
     Ok(())
 }
 
-fn journal_numbers(conn: &Connection, bits: i64) -> Outcome<Vec<u64>> {
-    let mut statement =
-        conn.prepare_cached("SELECT seq FROM journal WHERE task = ?1 ORDER BY task_seq")?;
-    let mut found = statement.query([bits])?;
+fn journal_numbers(conn: &Connection, whose: &str, it: impl ToSql) -> Outcome<Vec<u64>> {
+    let sql = format!("SELECT seq FROM journal WHERE {whose} ORDER BY seq");
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut found = statement.query([it])?;
     let mut numbers = Vec::new();
     while let Some(row) = found.next()? {
         numbers.push(Cells::of("journal", row).number()?);
@@ -133,13 +170,14 @@ fn remove(
 
 fn take_blobs(
     conn: &Connection,
-    bits: i64,
+    whose: &str,
+    it: impl ToSql + Copy,
     tallies: &mut Tallies,
     buffer: &mut Vec<u8>,
 ) -> Outcome<Vec<Digest>> {
-    let sql = format!("SELECT {} FROM blob WHERE task = ?1", rows::BLOB);
+    let sql = format!("SELECT {} FROM blob WHERE {whose}", rows::BLOB);
     let mut statement = conn.prepare_cached(&sql)?;
-    let mut found = statement.query([bits])?;
+    let mut found = statement.query([it])?;
     let mut filed = Vec::new();
     while let Some(row) = found.next()? {
         let sound = rows::blob(row, buffer)?;
@@ -149,7 +187,7 @@ fn take_blobs(
             filed.push(sound.row.digest);
         }
     }
-    conn.prepare_cached("DELETE FROM blob WHERE task = ?1")?.execute([bits])?;
+    conn.prepare_cached(&format!("DELETE FROM blob WHERE {whose}"))?.execute([it])?;
     let mut doomed = Vec::new();
     for digest in filed {
         if !blobs::is_filed(conn, &digest)? {

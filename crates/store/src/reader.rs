@@ -5,7 +5,9 @@ use std::fmt;
 use std::time::Duration;
 
 use homing_core::ids::TaskId;
-use homing_ports::store::{Damage, JournalRow, OutboxRow, Reader, StoreError, TaskQuery, TaskRow};
+use homing_ports::store::{
+    Damage, JournalRow, OutboxRow, Purge, Reader, StoreError, TaskQuery, TaskRow,
+};
 use rusqlite::{Connection, OpenFlags, params_from_iter};
 
 use crate::blobs::{self, BlobRow};
@@ -167,7 +169,7 @@ fn find_outbox(conn: &Connection, key: &str) -> Outcome<Option<OutboxRow>> {
     Ok(Some(outbox))
 }
 
-fn find_purgeable(conn: &Connection, wall: i64, limit: usize) -> Outcome<Vec<TaskId>> {
+fn find_purgeable(conn: &Connection, wall: i64, limit: usize) -> Outcome<Purge> {
     let mut statement = conn.prepare_cached(
         "SELECT id FROM task AS old INDEXED BY task_purgeable
          WHERE living = 0 AND owed = 0 AND ended_wall < ?1
@@ -177,11 +179,19 @@ fn find_purgeable(conn: &Connection, wall: i64, limit: usize) -> Outcome<Vec<Tas
          ORDER BY ended_wall, id LIMIT ?2",
     )?;
     let mut found = statement.query((wall, rows_at_most(limit)))?;
-    let mut ids = Vec::new();
+    let mut purge = Purge::default();
     while let Some(row) = found.next()? {
-        ids.push(Cells::of("task", row).id()?);
+        purge.tasks.push(Cells::of("task", row).id()?);
     }
-    Ok(ids)
+    let mut statement = conn.prepare_cached(
+        "SELECT key FROM outbox INDEXED BY outbox_purgeable WHERE closed_wall < ?1
+         ORDER BY closed_wall, key LIMIT ?2",
+    )?;
+    let mut found = statement.query((wall, rows_at_most(limit)))?;
+    while let Some(row) = found.next()? {
+        purge.outbox.push(Cells::of("outbox", row).text()?.to_owned());
+    }
+    Ok(purge)
 }
 
 impl Reader for SqliteReader {
@@ -220,7 +230,7 @@ impl Reader for SqliteReader {
         self.ask(|conn| find_outbox(conn, key))
     }
 
-    fn purgeable(&self, wall: i64, limit: usize) -> Result<Vec<TaskId>, StoreError> {
+    fn purgeable(&self, wall: i64, limit: usize) -> Result<Purge, StoreError> {
         self.ask(|conn| find_purgeable(conn, wall, limit))
     }
 

@@ -87,7 +87,7 @@ fn relatives(conn: &Connection, meta: &Meta, hot: &[TaskRow]) -> Outcome<Vec<Tas
 
 fn open(conn: &Connection, meta: &Meta) -> Outcome<Vec<OutboxRow>> {
     let sql = format!(
-        "SELECT {} FROM outbox INDEXED BY outbox_open WHERE open = 1 ORDER BY key",
+        "SELECT {} FROM outbox INDEXED BY outbox_open WHERE closed_wall IS NULL ORDER BY key",
         rows::OUTBOX
     );
     let mut statement = conn.prepare_cached(&sql)?;
@@ -95,7 +95,7 @@ fn open(conn: &Connection, meta: &Meta) -> Outcome<Vec<OutboxRow>> {
     let (mut tally, mut buffer, mut outbox) = (Tally::default(), Vec::new(), Vec::new());
     while let Some(row) = found.next()? {
         let sound = rows::outbox(row, &mut buffer)?;
-        if !sound.row.open {
+        if !sound.row.is_open() {
             return damaged(format!("an index tells outbox row {} for open", sound.row.key));
         }
         tally.add(sound.sum);

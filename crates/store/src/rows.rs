@@ -12,8 +12,8 @@ use crate::sum;
 
 pub(crate) const TASK: &str = "id, task_seq, state, living, owed, parent, root, session, name, key, \
      created_wall, ended_wall, body, sum";
-pub(crate) const JOURNAL: &str = "seq, task, task_seq, kind, tick, wall, body, sum";
-pub(crate) const OUTBOX: &str = "key, kind, parent, open, body, sum";
+pub(crate) const JOURNAL: &str = "seq, task, task_seq, outbox, kind, tick, wall, body, sum";
+pub(crate) const OUTBOX: &str = "key, kind, parent, closed_wall, body, sum";
 /// The key at a place, for [`nowhere`].
 pub(crate) const OUTBOX_AT: &str = "SELECT key FROM outbox WHERE id = ?1";
 pub(crate) const BLOB_AT: &str = "SELECT name FROM blob WHERE id = ?1";
@@ -221,6 +221,7 @@ pub(crate) fn journal(row: &Row<'_>, buffer: &mut Vec<u8>) -> Outcome<JournalRow
     let journal = JournalRow {
         seq,
         task,
+        outbox: cells.text_or_none()?.map(str::to_owned),
         kind: cells.text()?.to_owned(),
         tick: cells.number()?,
         wall: cells.signed()?,
@@ -243,7 +244,7 @@ pub(crate) fn outbox(row: &Row<'_>, buffer: &mut Vec<u8>) -> Outcome<Sound<Outbo
         key: cells.text()?.to_owned(),
         kind: if cells.flag()? { OutboxKind::Post } else { OutboxKind::Debrief },
         parent: cells.text()?.to_owned(),
-        open: cells.flag()?,
+        closed_wall: cells.signed_or_none()?,
         body: cells.bytes()?.to_vec(),
     };
     let sum =

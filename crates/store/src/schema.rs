@@ -16,7 +16,7 @@ use crate::rows::Cells;
 pub(crate) const APPLICATION: u32 = 0x686f_6d69;
 
 /// A digest of the schema that each version has, the first one first.
-const SCHEMAS: [u64; 1] = [5_669_973_446_928_297_346];
+const SCHEMAS: [u64; 1] = [12_083_447_236_147_751_641];
 
 /// The newest version that this release knows.
 pub(crate) const KNOWN: u32 = SCHEMAS.len() as u32;

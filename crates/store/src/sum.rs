@@ -52,6 +52,7 @@ pub(crate) fn of_journal(row: &JournalRow, buffer: &mut Vec<u8>) -> u64 {
     Columns::of("journal", buffer)
         .number(row.seq)
         .maybe(row.task, |columns, (task, number)| columns.number(task.bits()).number(number))
+        .maybe(row.outbox.as_deref(), |columns, key| columns.bytes(key.as_bytes()))
         .bytes(row.kind.as_bytes())
         .number(row.tick)
         .signed(row.wall)
@@ -101,7 +102,7 @@ pub(crate) fn of_outbox(row: &OutboxRow, buffer: &mut Vec<u8>) -> u64 {
             OutboxKind::Post => true,
         })
         .bytes(row.parent.as_bytes())
-        .flag(row.open)
+        .maybe(row.closed_wall, Columns::signed)
         .bytes(&row.body)
         .sum()
 }

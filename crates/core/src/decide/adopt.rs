@@ -14,6 +14,10 @@ use crate::words::Code;
 
 impl Case<'_> {
     pub(super) fn adopt(&mut self, request: Request, id: TaskId, spec: &Spec, session: &Arc<str>) {
+        if let Some(missing) = self.missing(id, &spec.parent, &[]) {
+            self.out.load = Some(missing);
+            return;
+        }
         let known =
             self.world.by_session(&spec.brief.host, session).and_then(|id| self.world.task(id));
         if let Some(task) = known {

@@ -55,7 +55,7 @@ impl Case<'_> {
             return;
         }
         self.out.then(Then::Pump { key: Arc::clone(&task.key), lender });
-        self.out.then(Then::Evict(id));
+        self.out.then(Then::EvictTree(task.root));
     }
 
     pub(super) fn is_unreachable(&self, parent: &ParentRef) -> bool {

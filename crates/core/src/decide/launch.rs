@@ -61,8 +61,8 @@ impl Case<'_> {
         {
             return self.same_key(request, known, spec);
         }
-        if let Some(missing) = spec.after.iter().find(|on| self.world.task(**on).is_none()) {
-            self.out.load = Some(*missing);
+        if let Some(missing) = self.missing(id, &spec.parent, &spec.after) {
+            self.out.load = Some(missing);
             return;
         }
         let lineage = match self.admit(id, spec, reservation) {
@@ -74,6 +74,18 @@ impl Case<'_> {
         }
         self.accept(id, spec, &lineage, None);
         self.out.reply(request, Told::Accepted { task: id, existing: false });
+    }
+
+    /// A task other than this one that is named, and not in memory.
+    pub(super) fn missing(
+        &self,
+        id: TaskId,
+        parent: &ParentRef,
+        after: &[TaskId],
+    ) -> Option<TaskId> {
+        let told = if let ParentRef::Task(told) = parent { Some(told) } else { None };
+        let mut named = told.into_iter().chain(after).copied();
+        named.find(|named| *named != id && self.world.task(*named).is_none())
     }
 
     fn same_key(&mut self, request: Request, known: TaskId, spec: &Spec) {

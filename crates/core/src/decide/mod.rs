@@ -23,14 +23,14 @@ mod timer;
 
 use crate::decision::Decision;
 use crate::ids::TaskId;
-use crate::input::{Input, Then};
+use crate::input::{Input, Purge, Request, Then};
 use crate::record::TaskRecord;
 use crate::reply::Told;
 use crate::rules::{Event, Verdict, rule};
 use crate::task::Task;
 use crate::time::Moment;
 use crate::words::{Code, State};
-use crate::world::World;
+use crate::world::{Tree, World};
 
 /// One input under decision.
 pub(crate) struct Case<'w> {
@@ -134,7 +134,7 @@ impl Case<'_> {
                     self.out.note(crate::change::Note::Loaded(task.clone()));
                 }
             }
-            Input::Expired { tasks } => self.expired(tasks),
+            Input::Expired { request, purge } => self.expired(*request, purge),
             Input::Timer { who, timer } => self.timer(who, *timer),
             Input::Then(then) => self.follow(then),
         }
@@ -151,6 +151,7 @@ impl Case<'_> {
             Then::Withdraw(id) => self.withdraw(*id),
             Then::Waiters(id) => self.waiters(*id),
             Then::Evict(id) => self.evict(*id),
+            Then::EvictTree(root) => self.evict_tree(*root),
             Then::Budget { owner, spender } => self.budget(*owner, *spender),
         }
     }
@@ -182,12 +183,28 @@ impl Case<'_> {
         }
     }
 
-    fn expired(&mut self, tasks: &[TaskId]) {
-        let free = |id: &&TaskId| self.world.task(**id).is_none() || self.world.is_evictable(**id);
-        let taken: Vec<TaskId> = tasks.iter().filter(free).copied().collect();
-        if !taken.is_empty() {
-            self.out.outbox(crate::record::OutboxRecord::Purged { tasks: taken });
+    /// With the last living one of a tree, those that ended before it can leave, too.
+    fn evict_tree(&mut self, root: TaskId) {
+        if self.world.tree(root).is_some_and(Tree::is_still) {
+            for id in std::iter::once(root).chain(self.world.below(root)) {
+                self.evict(id);
+            }
         }
+    }
+
+    /// What came back to life meanwhile stays.
+    fn expired(&mut self, request: Request, purge: &Purge) {
+        let world = self.world;
+        let free = |id: &TaskId| world.task(*id).is_none() || world.is_evictable(*id);
+        let mut taken = purge.clone();
+        taken.tasks.retain(free);
+        taken.debriefs.retain(|id| world.debrief(*id).is_none());
+        taken.posts.retain(|id| world.post(*id).is_none());
+        let any = !taken.is_empty();
+        if any {
+            self.out.note(crate::change::Note::Purged(Box::new(taken)));
+        }
+        self.out.reply(request, Told::Purged { any });
     }
 
     pub(crate) fn not_there(&mut self, request: u64) {

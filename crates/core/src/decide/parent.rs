@@ -116,6 +116,7 @@ impl Case<'_> {
             accepted: None,
             lease: None,
             code: unhandled.then_some(Code::OriginUnhandled),
+            closed: None,
             parked: false,
         };
         self.out.text(crate::decision::names::debrief(id), None, text);

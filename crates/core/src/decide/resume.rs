@@ -26,6 +26,10 @@ impl Case<'_> {
         let Some(task) = self.world.task(id) else {
             return self.not_there(request);
         };
+        if let Some(missing) = parent.and_then(|parent| self.missing(id, parent, &[])) {
+            self.out.load = Some(missing);
+            return;
+        }
         if prompt.text.blank {
             return self.out.refuse(request, Code::Invalid, "prompt: it is empty");
         }

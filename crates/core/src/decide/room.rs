@@ -75,6 +75,7 @@ impl Case<'_> {
             tries: 0,
             next: 0,
             code: unhandled.then_some(Code::OriginUnhandled),
+            closed: None,
         };
         self.out.text(names::post(id), None, text);
         self.out.outbox(OutboxRecord::PostSealed { post: Box::new(post) });

@@ -45,6 +45,13 @@ pub struct Tree {
     pub alive: u32,
 }
 
+impl Tree {
+    /// Nobody in it lives, or is about to.
+    pub fn is_still(&self) -> bool {
+        self.alive == 0 && self.reserved == 0
+    }
+}
+
 /// A request that waits for a task's end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
@@ -162,17 +169,22 @@ impl World {
 
     /// Living tasks below, nearest first.
     pub fn living_below(&self, id: TaskId) -> Vec<TaskId> {
-        let mut found = Vec::new();
-        let mut open = vec![id];
-        while let Some(at) = open.pop() {
-            for child in self.children(at) {
-                if self.task(*child).is_some_and(Task::is_living) {
-                    found.push(*child);
+        self.below(id).filter(|id| self.task(*id).is_some_and(Task::is_living)).collect()
+    }
+
+    /// Tasks below that are in memory.
+    pub fn below(&self, id: TaskId) -> impl Iterator<Item = TaskId> {
+        let mut open = vec![self.children(id).iter()];
+        std::iter::from_fn(move || {
+            while let Some(last) = open.last_mut() {
+                if let Some(child) = last.next() {
+                    open.push(self.children(*child).iter());
+                    return Some(*child);
                 }
-                open.push(*child);
+                open.pop();
             }
-        }
-        found
+            None
+        })
     }
 
     /// Whether `above` launched `below`, directly or through others.
@@ -345,10 +357,7 @@ impl World {
                 && task.live.waiters.is_empty()
                 && task.live.readers.is_empty()
                 && !self.dependants.contains(&id)
-                && self
-                    .trees
-                    .get(&task.root)
-                    .is_none_or(|tree| tree.alive == 0 && tree.reserved == 0)
+                && self.trees.get(&task.root).is_none_or(Tree::is_still)
                 && self.parents.get(&ParentRef::Task(id)).is_none()
         })
     }

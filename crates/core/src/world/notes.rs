@@ -15,6 +15,7 @@ impl World {
                 }
             }
             Note::Evicted(id) => self.evict(*id),
+            Note::Purged(taken) => taken.tasks.iter().for_each(|id| self.evict(*id)),
             Note::Active(id) if active(Bug::NoteIsWritten) => {
                 self.reindexed(*id, |task| task.active = tick)
             }

@@ -20,6 +20,7 @@ impl World {
                 self.unindex_debrief(&known);
                 debrief_moved(&mut known, record, line.stamp.tick);
                 if known.state.is_over() {
+                    known.closed = Some(line.stamp.wall);
                     self.disarm(&Who::Debrief(*debrief));
                     self.tidy_parent(&known.parent);
                     self.left.debriefs.push(known);
@@ -38,16 +39,12 @@ impl World {
                 known.next = *next;
                 known.code = code.or(known.code);
                 if known.state.is_over() {
+                    known.closed = Some(line.stamp.wall);
                     self.disarm(&Who::Post(*post));
                     self.left.posts.push(known);
                     return;
                 }
                 self.insert_post(known);
-            }
-            OutboxRecord::Purged { tasks } => {
-                for id in tasks {
-                    self.evict(*id);
-                }
             }
         }
     }

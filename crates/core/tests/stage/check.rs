@@ -81,9 +81,7 @@ impl Ledger {
                 self.seen.parents.insert(debrief.parent.clone());
             }
             OutboxRecord::PostSealed { post } => drop(self.seen.posts.insert(post.id)),
-            OutboxRecord::DebriefMoved { .. }
-            | OutboxRecord::PostMoved { .. }
-            | OutboxRecord::Purged { .. } => {}
+            OutboxRecord::DebriefMoved { .. } | OutboxRecord::PostMoved { .. } => {}
         }
     }
 

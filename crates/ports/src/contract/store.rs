@@ -85,6 +85,9 @@ macro_rules! store_contract {
             retention::the_floor_outlives_a_restart,
             retention::numbers_go_on_after_a_purge,
             retention::bytes_that_another_task_names_stay,
+            retention::what_was_closed_before_is_purgeable_oldest_first,
+            retention::a_purge_takes_a_debrief_with_its_lines_and_bytes,
+            retention::an_open_delivery_is_not_purged,
             retention::a_store_with_a_past_checks_clean,
         );
     };
@@ -128,12 +131,13 @@ pub fn ended(number: u64, ended_wall: i64) -> TaskRow {
     }
 }
 
+/// An outbox row; over, it was so at 5.
 pub fn outbox(key: &str, open: bool) -> OutboxRow {
     OutboxRow {
         key: key.to_owned(),
         kind: OutboxKind::Debrief,
         parent: "inbox:cli".to_owned(),
-        open,
+        closed_wall: (!open).then_some(5),
         body: format!("{{\"debrief\":\"{key}\"}}").into_bytes(),
     }
 }
@@ -165,11 +169,21 @@ impl Draft {
 
     /// One journal row, of a task or of none.
     pub fn journal(&mut self, task: Option<(TaskId, u64)>, kind: &str) -> &mut Self {
+        self.line(task, None, kind)
+    }
+
+    /// One journal row of a debrief or a post.
+    pub fn tells(&mut self, key: &str, kind: &str) -> &mut Self {
+        self.line(None, Some(key), kind)
+    }
+
+    fn line(&mut self, task: Option<(TaskId, u64)>, key: Option<&str>, kind: &str) -> &mut Self {
         self.head += 1;
         let seq = self.head;
         self.group.journal.push(JournalRow {
             seq,
             task,
+            outbox: key.map(str::to_owned),
             kind: kind.to_owned(),
             tick: 10 * seq,
             wall: 1_000_000 + seq.cast_signed(),

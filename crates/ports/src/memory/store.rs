@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use homing_core::ids::TaskId;
 
 use crate::store::{
-    Blob, ClockMark, CommitError, Damage, Group, JournalRow, OutboxRow, Reader, Recovered, Store,
-    StoreError, TaskQuery, TaskRow,
+    Blob, ClockMark, CommitError, Damage, Group, JournalRow, OutboxRow, Purge, Reader, Recovered,
+    Store, StoreError, TaskQuery, TaskRow,
 };
 
 /// How a coming commit fails.
@@ -91,10 +91,16 @@ impl Ledger {
         }
         self.admit_keys(group)?;
         self.admit_blobs(group)?;
-        for id in &group.purge {
+        for id in &group.purge.tasks {
             let given = group.tasks.iter().find(|row| row.id == *id);
             if given.or_else(|| self.tasks.get(id)).is_some_and(TaskRow::is_hot) {
                 return refused(format!("{id} is living or owed: retention does not take it"));
+            }
+        }
+        for key in &group.purge.outbox {
+            let given = group.outbox.iter().rfind(|row| row.key == *key);
+            if given.or_else(|| self.outbox.get(key)).is_some_and(OutboxRow::is_open) {
+                return refused(format!("{key} is owed: retention does not take it"));
             }
         }
         Ok(())
@@ -155,8 +161,11 @@ impl Ledger {
         for blob in &group.blobs {
             self.blobs.insert(blob.name.clone(), blob.clone());
         }
-        for id in &group.purge {
+        for id in &group.purge.tasks {
             self.purge(*id);
+        }
+        for key in &group.purge.outbox {
+            self.purge_outbox(key);
         }
         self.clock = group.clock.clone();
     }
@@ -176,13 +185,23 @@ impl Ledger {
         self.blobs.retain(|_, blob| blob.task != Some(id));
     }
 
+    fn purge_outbox(&mut self, key: &str) {
+        if self.outbox.remove(key).is_none() {
+            return;
+        }
+        let about = |row: &JournalRow| row.outbox.as_deref() == Some(key);
+        let taken = self.journal.extract_if(.., |_, row| about(row)).last();
+        self.floor = self.floor.max(taken.map_or(0, |(seq, _)| seq));
+        self.blobs.remove(key);
+    }
+
     fn recover(&self) -> Recovered {
         let roots: BTreeSet<TaskId> =
             self.tasks.values().filter(|row| row.living).map(|row| row.root).collect();
         let wanted = |row: &&TaskRow| row.is_hot() || roots.contains(&row.root);
         Recovered {
             tasks: self.tasks.values().filter(wanted).cloned().collect(),
-            outbox: self.outbox.values().filter(|row| row.open).cloned().collect(),
+            outbox: self.outbox.values().filter(|row| row.is_open()).cloned().collect(),
             keys: self.keys.iter().map(|(key, id)| (*key, *id)).collect(),
             head: self.head,
             clock: self.clock.clone(),
@@ -271,7 +290,7 @@ impl Reader for MemoryReader {
         Ok(lock(&self.ledger).outbox.get(key).cloned())
     }
 
-    fn purgeable(&self, wall: i64, limit: usize) -> Result<Vec<TaskId>, StoreError> {
+    fn purgeable(&self, wall: i64, limit: usize) -> Result<Purge, StoreError> {
         let ledger = lock(&self.ledger);
         let living: BTreeSet<TaskId> =
             ledger.tasks.values().filter(|row| row.living).map(|row| row.root).collect();
@@ -282,7 +301,13 @@ impl Reader for MemoryReader {
             .filter_map(|row| Some((row.ended_wall.filter(|ended| *ended < wall)?, row.id)))
             .collect();
         ended.sort_unstable();
-        Ok(ended.into_iter().take(limit).map(|(_, id)| id).collect())
+        let closed = ledger.outbox.values().filter_map(|row| Some((row.closed_wall?, &row.key)));
+        let mut closed: Vec<(i64, &String)> = closed.filter(|(at, _)| *at < wall).collect();
+        closed.sort_unstable();
+        Ok(Purge {
+            tasks: ended.into_iter().take(limit).map(|(_, id)| id).collect(),
+            outbox: closed.into_iter().take(limit).map(|(_, key)| key.clone()).collect(),
+        })
     }
 
     fn head(&self) -> Result<u64, StoreError> {

@@ -13,7 +13,7 @@ use homing_core::bugs::{Bug, active};
 use homing_core::decision::Text;
 use homing_core::effect::{Effect, EffectKey};
 use homing_core::ids::TaskId;
-use homing_core::input::{Input, Request};
+use homing_core::input::{Input, Purge, Request};
 use homing_core::outbox::{Debrief, Post};
 use homing_core::record::{OutboxRecord, Record};
 use homing_core::reply::{Reply, Told};
@@ -38,7 +38,7 @@ pub struct Batch {
     pub debriefs: Vec<Debrief>,
     pub posts: Vec<Post>,
     pub texts: Vec<Text>,
-    pub purge: Vec<TaskId>,
+    pub purge: Purge,
     pub now: Moment,
 }
 
@@ -86,7 +86,7 @@ struct Open {
     tasks: BTreeMap<TaskId, Option<Box<Task>>>,
     debriefs: BTreeMap<homing_core::ids::DebriefId, Option<Debrief>>,
     posts: BTreeMap<homing_core::ids::PostId, Option<Post>>,
-    purge: Vec<TaskId>,
+    purge: Purge,
     release: Release,
     now: Moment,
 }
@@ -94,6 +94,7 @@ struct Open {
 impl Open {
     fn is_empty(&self) -> bool {
         self.written.is_empty()
+            && self.purge.is_empty()
             && self.release.effects.is_empty()
             && self.release.replies.is_empty()
     }
@@ -188,6 +189,7 @@ impl Engine {
         }
         self.open.written.extend(outcome.written);
         self.open.texts.extend(outcome.texts);
+        self.open.purge.add(outcome.purge);
         self.open.release.replies.extend(outcome.replies);
         if let Some(visits) = &mut self.visits {
             visits.extend(outcome.asked);
@@ -210,7 +212,6 @@ impl Engine {
             Record::Outbox(OutboxRecord::PostMoved { post, .. }) => {
                 drop(self.open.posts.insert(*post, None))
             }
-            Record::Outbox(OutboxRecord::Purged { tasks }) => self.open.purge.extend(tasks),
         }
     }
 
@@ -292,7 +293,7 @@ impl Engine {
         !self.open.is_empty()
     }
 
-    /// Closes the open group. What is to be committed comes back; a group without lines needs no commit
+    /// Closes the open group. What is to be committed comes back; a group that writes nothing needs no commit
     /// and is released in its turn.
     pub fn close(&mut self) -> Option<Batch> {
         if self.open.is_empty() {
@@ -301,7 +302,7 @@ impl Engine {
         let open = std::mem::take(&mut self.open);
         self.next_no += 1;
         let no = self.next_no;
-        let durable = open.written.is_empty();
+        let durable = open.written.is_empty() && open.purge.is_empty();
         let mut release = open.release;
         release.head = self.world.head;
         if active(Bug::AnsweredEarly) {
@@ -348,7 +349,7 @@ impl Engine {
             BTreeMap<homing_core::ids::DebriefId, Option<Debrief>>,
             BTreeMap<homing_core::ids::PostId, Option<Post>>,
         ),
-        purge: Vec<TaskId>,
+        purge: Purge,
         now: Moment,
     ) -> Batch {
         let world = &self.world;
@@ -357,7 +358,7 @@ impl Engine {
             written,
             tasks: tasks
                 .into_iter()
-                .filter(|(id, _)| !purge.contains(id))
+                .filter(|(id, _)| !purge.tasks.contains(id))
                 .skip(usize::from(active(Bug::RowForgotten)))
                 .filter_map(|(id, left)| left.map(|task| *task).or_else(|| world.task(id).cloned()))
                 .collect(),

@@ -11,5 +11,6 @@ mod faults;
 mod faulty;
 mod launch;
 mod read;
+mod retention;
 mod stage;
 mod wakes;

@@ -27,7 +27,7 @@ fn each_kind_of_loss_is_told() {
     let scene = scene();
     for (sql, told) in [
         (
-            "DELETE FROM outbox WHERE key = (SELECT min(key) FROM outbox WHERE open = 0)",
+            "DELETE FROM outbox WHERE key = (SELECT min(key) FROM outbox WHERE closed_wall IS NOT NULL)",
             "outbox rows",
         ),
         (
@@ -47,7 +47,7 @@ fn each_kind_of_loss_is_told() {
         ),
         ("UPDATE task SET body = x'00' WHERE parent = 'inbox:cold'", "checksum"),
         ("UPDATE task SET state = 5 WHERE parent = 'inbox:cold'", "checksum"),
-        ("UPDATE outbox SET body = x'00' WHERE open = 0", "checksum"),
+        ("UPDATE outbox SET body = x'00' WHERE closed_wall IS NOT NULL", "checksum"),
         ("UPDATE blob SET bytes = x'00' WHERE bytes IS NOT NULL", "checksum"),
         ("UPDATE blob SET length = 5 WHERE bytes IS NULL", "checksum"),
         ("DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)", "committed up to"),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::scene::{DB, ask_everything, image, lay, open, scene};
 use homing_ports::contract::store::{Draft, blob, commit, ended, task};
-use homing_ports::store::{CommitError, Group, Store, StoreError, TaskRow};
+use homing_ports::store::{CommitError, Group, Purge, Store, StoreError, TaskRow};
 use homing_store::SqliteStore;
 
 fn large(number: u64) -> TaskRow {
@@ -174,9 +174,19 @@ fn a_purge_takes_the_file_that_nothing_names_any_more() {
     commit(&mut store, &draft);
     let files = || fs::read_dir(dir.path().join("blobs")).unwrap().count();
     assert_eq!(files(), 1, "the same bytes, one file");
-    store.commit(&Group { purge: vec![rows[0].id], ..Group::default() }).unwrap();
+    store
+        .commit(&Group {
+            purge: Purge { tasks: vec![rows[0].id], ..Purge::default() },
+            ..Group::default()
+        })
+        .unwrap();
     assert_eq!(files(), 1);
-    store.commit(&Group { purge: vec![rows[1].id], ..Group::default() }).unwrap();
+    store
+        .commit(&Group {
+            purge: Purge { tasks: vec![rows[1].id], ..Purge::default() },
+            ..Group::default()
+        })
+        .unwrap();
     assert_eq!(files(), 0);
 }
 
@@ -248,7 +258,7 @@ fn write_and_purge(store: &mut SqliteStore) {
         let bytes = vec![number as u8; 70_000];
         draft.group.blobs.push(blob(&row.id.to_string(), Some(row.id), &bytes));
         if number > 5 {
-            draft.group.purge.push(task(number - 5).id);
+            draft.group.purge.tasks.push(task(number - 5).id);
         }
         commit(store, &draft);
     }

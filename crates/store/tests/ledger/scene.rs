@@ -122,7 +122,7 @@ impl Life {
             self.on(&mut draft, cold(number));
         }
         self.on(&mut draft, brief(round));
-        draft.journal(None, "posted");
+        draft.journal(None, "said").tells(&format!("db_{round}"), "sealed");
         let group = &mut draft.group;
         group.outbox.push(outbox(&format!("db_{round}"), true));
         group.outbox.push(outbox(&format!("db_{}", round / 2), false));

@@ -4,7 +4,7 @@
 use super::{
     Draft, StoreFactory, blob, commit, commit_tasks, ended, outbox, reader, refused, task,
 };
-use crate::store::{ClockMark, Group, OutboxKind, OutboxRow, Recovered, TaskQuery, TaskRow};
+use crate::store::{ClockMark, Group, OutboxKind, OutboxRow, Purge, Recovered, TaskQuery, TaskRow};
 use homing_core::ids::TaskId;
 
 pub fn a_fresh_store_is_empty(factory: &mut dyn StoreFactory) {
@@ -14,7 +14,7 @@ pub fn a_fresh_store_is_empty(factory: &mut dyn StoreFactory) {
     assert_eq!(reader.head().unwrap(), 0);
     assert_eq!(reader.journal(0, 10).unwrap(), []);
     assert_eq!(reader.tasks(&TaskQuery { limit: 10, ..TaskQuery::default() }).unwrap(), []);
-    assert_eq!(reader.purgeable(i64::MAX, 10).unwrap(), []);
+    assert_eq!(reader.purgeable(i64::MAX, 10).unwrap(), Purge::default());
     assert_eq!(reader.check().unwrap(), []);
 }
 
@@ -235,7 +235,7 @@ pub fn a_refused_group_leaves_nothing_behind(factory: &mut dyn StoreFactory) {
     draft.group.blobs.push(blob("db_1", None, &[7; 100]));
     draft.group.blobs.push(blob("large", None, &[7; 100_000]));
     draft.group.clock = ClockMark { boot: "boot".to_owned(), tick: 9, mono: 9 };
-    draft.group.purge.push(living.id);
+    draft.group.purge.tasks.push(living.id);
     refused(&mut *store, &draft.group);
 
     for restart in [false, true] {

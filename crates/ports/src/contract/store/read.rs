@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a case ends where the store fails it")]
 
 use super::{Draft, StoreFactory, commit, commit_tasks, ended, outbox, reader, refused, task};
-use crate::store::{Group, Reader, TaskQuery, TaskRow};
+use crate::store::{Group, Purge, Reader, TaskQuery, TaskRow};
 use homing_core::ids::TaskId;
 
 fn ids(reader: &dyn Reader, query: TaskQuery) -> Vec<TaskId> {
@@ -32,7 +32,7 @@ pub fn a_reader_never_sees_a_refused_group(factory: &mut dyn StoreFactory) {
     let reader = reader(&*store);
     let mut draft = Draft::after(head);
     draft.says(&mut TaskRow { state: "running".to_owned(), ..row.clone() }, "decided");
-    draft.group.purge.push(row.id);
+    draft.group.purge.tasks.push(row.id);
     refused(&mut *store, &draft.group);
     assert_eq!(reader.task(row.id).unwrap(), (Some(row), head));
 }
@@ -228,7 +228,7 @@ pub fn a_limit_of_nothing_yields_nothing(factory: &mut dyn StoreFactory) {
     assert_eq!(reader.tasks(&TaskQuery::default()).unwrap(), []);
     assert_eq!(reader.journal(0, 0).unwrap(), []);
     assert_eq!(reader.task_journal(row.id, 0, 0).unwrap(), []);
-    assert_eq!(reader.purgeable(i64::MAX, 0).unwrap(), []);
+    assert_eq!(reader.purgeable(i64::MAX, 0).unwrap(), Purge::default());
     assert_eq!(reader.journal(0, usize::MAX).unwrap().len(), 1);
 }
 

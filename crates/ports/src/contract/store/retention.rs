@@ -4,11 +4,20 @@
 use super::{
     Draft, StoreFactory, blob, commit, commit_tasks, ended, outbox, reader, refused, task,
 };
-use crate::store::{Group, Store, StoreError, TaskQuery, TaskRow};
+use crate::store::{Group, OutboxRow, Purge, Store, StoreError, TaskQuery, TaskRow};
 use homing_core::ids::TaskId;
 
+fn tasks(ids: &[TaskId]) -> Purge {
+    Purge { tasks: ids.to_vec(), ..Purge::default() }
+}
+
+fn outboxes(keys: &[&str]) -> Group {
+    let outbox = keys.iter().map(|key| (*key).to_owned()).collect();
+    Group { purge: Purge { outbox, ..Purge::default() }, ..Group::default() }
+}
+
 fn purge(store: &mut dyn Store, ids: &[TaskId]) {
-    store.commit(&Group { purge: ids.to_vec(), ..Group::default() }).unwrap();
+    store.commit(&Group { purge: tasks(ids), ..Group::default() }).unwrap();
 }
 
 pub fn what_ended_before_is_purgeable_oldest_first(factory: &mut dyn StoreFactory) {
@@ -19,10 +28,10 @@ pub fn what_ended_before_is_purgeable_oldest_first(factory: &mut dyn StoreFactor
     let mut oldest = [rows[1].id, rows[3].id];
     oldest.sort();
     let order = [oldest[0], oldest[1], rows[2].id, rows[0].id];
-    assert_eq!(reader.purgeable(301, 10).unwrap(), order);
-    assert_eq!(reader.purgeable(300, 10).unwrap(), order[..3]);
-    assert_eq!(reader.purgeable(301, 2).unwrap(), order[..2]);
-    assert_eq!(reader.purgeable(100, 10).unwrap(), []);
+    assert_eq!(reader.purgeable(301, 10).unwrap().tasks, order);
+    assert_eq!(reader.purgeable(300, 10).unwrap().tasks, order[..3]);
+    assert_eq!(reader.purgeable(301, 2).unwrap().tasks, order[..2]);
+    assert_eq!(reader.purgeable(100, 10).unwrap().tasks, []);
 }
 
 pub fn the_owed_and_the_kin_of_the_living_are_not_purgeable(factory: &mut dyn StoreFactory) {
@@ -42,11 +51,11 @@ pub fn the_owed_and_the_kin_of_the_living_are_not_purgeable(factory: &mut dyn St
     let head = commit_tasks(&mut *store, 0, &mut rows);
     let mut free = [rows[6].id, rows[7].id];
     free.sort();
-    assert_eq!(reader(&*store).purgeable(100, 100).unwrap(), free);
+    assert_eq!(reader(&*store).purgeable(100, 100).unwrap().tasks, free);
 
     rows[2] = TaskRow { task_seq: 1, ..under(10, ended(11, 5)) };
     commit_tasks(&mut *store, head, &mut rows[2..3]);
-    assert_eq!(reader(&*store).purgeable(100, 100).unwrap().len(), 5);
+    assert_eq!(reader(&*store).purgeable(100, 100).unwrap().tasks.len(), 5);
 }
 
 pub fn a_purge_takes_row_journal_and_blobs(factory: &mut dyn StoreFactory) {
@@ -68,7 +77,7 @@ pub fn a_purge_takes_row_journal_and_blobs(factory: &mut dyn StoreFactory) {
         assert_eq!(reader.task_journal(row.id, 0, 10).unwrap(), []);
         assert_eq!(reader.blob("one/prompt").unwrap(), None);
         assert_eq!(reader.blob("one/result").unwrap(), None);
-        assert_eq!(reader.purgeable(100, 10).unwrap(), []);
+        assert_eq!(reader.purgeable(100, 10).unwrap().tasks, []);
         assert_eq!(reader.check().unwrap(), []);
     }
 }
@@ -109,7 +118,7 @@ pub fn a_living_task_is_not_purged(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
     let mut rows = [task(1), ended(2, 5)];
     let head = commit_tasks(&mut *store, 0, &mut rows);
-    let group = Group { purge: vec![rows[1].id, rows[0].id], ..Group::default() };
+    let group = Group { purge: tasks(&[rows[1].id, rows[0].id]), ..Group::default() };
     let why = refused(&mut *store, &group);
     assert!(why.contains(&rows[0].id.to_string()), "it names the task: {why}");
     let reader = reader(&*store);
@@ -121,7 +130,7 @@ pub fn an_owed_task_is_not_purged(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
     let mut rows = [TaskRow { owed: true, ..ended(1, 5) }];
     commit_tasks(&mut *store, 0, &mut rows);
-    refused(&mut *store, &Group { purge: vec![rows[0].id], ..Group::default() });
+    refused(&mut *store, &Group { purge: tasks(&[rows[0].id]), ..Group::default() });
     assert_eq!(store.recover().unwrap().tasks, rows);
 }
 
@@ -131,7 +140,7 @@ pub fn a_task_may_end_and_go_in_one_group(factory: &mut dyn StoreFactory) {
     let head = commit_tasks(&mut *store, 0, std::slice::from_mut(&mut row));
     let mut draft = Draft::after(head);
     draft.says(&mut TaskRow { task_seq: 1, ..ended(1, 5) }, "ended");
-    draft.group.purge.push(row.id);
+    draft.group.purge.tasks.push(row.id);
     assert_eq!(commit(&mut *store, &draft), 2);
     assert_eq!(reader(&*store).task(row.id).unwrap(), (None, 2));
     assert_eq!(store.recover().unwrap().tasks, []);
@@ -206,6 +215,58 @@ pub fn bytes_that_another_task_names_stay(factory: &mut dyn StoreFactory) {
     assert_eq!(reader(&*store).blob(&name).unwrap(), None);
 }
 
+pub fn what_was_closed_before_is_purgeable_oldest_first(factory: &mut dyn StoreFactory) {
+    let mut store = factory.fresh();
+    let closed = |key: &str, at| OutboxRow { closed_wall: Some(at), ..outbox(key, false) };
+    let rows = vec![closed("db_a", 30), closed("po_b", 10), outbox("db_c", true)];
+    store.commit(&Group { outbox: rows, ..Group::default() }).unwrap();
+    let reader = reader(&*store);
+    assert_eq!(reader.purgeable(31, 10).unwrap().outbox, ["po_b", "db_a"]);
+    assert_eq!(reader.purgeable(30, 10).unwrap().outbox, ["po_b"]);
+    assert_eq!(reader.purgeable(31, 1).unwrap().outbox, ["po_b"]);
+    assert!(reader.purgeable(10, 10).unwrap().outbox.is_empty());
+}
+
+pub fn a_purge_takes_a_debrief_with_its_lines_and_bytes(factory: &mut dyn StoreFactory) {
+    let mut store = factory.fresh();
+    let mut row = task(1);
+    let mut draft = Draft::after(0);
+    draft.tells("db_goes", "sealed").tells("db_stays", "sealed").tells("db_goes", "moved");
+    draft.says(&mut row, "decided");
+    for key in ["db_goes", "db_stays"] {
+        draft.group.blobs.push(blob(key, None, &[4; 70_000]));
+        draft.group.outbox.push(outbox(key, false));
+    }
+    commit(&mut *store, &draft);
+    store.commit(&outboxes(&["db_goes", "db_never", "db_goes"])).unwrap();
+    store.commit(&outboxes(&["db_goes"])).unwrap();
+    for restart in [false, true] {
+        if restart {
+            drop(store);
+            store = factory.reopen();
+        }
+        let reader = reader(&*store);
+        assert_eq!(reader.outbox("db_goes").unwrap(), None);
+        assert_eq!(reader.blob("db_goes").unwrap(), None);
+        assert_eq!(reader.outbox("db_stays").unwrap(), Some(outbox("db_stays", false)));
+        assert_eq!(reader.blob("db_stays").unwrap().unwrap(), [4; 70_000]);
+        let told = Err(StoreError::BelowFloor { asked: 2, floor: 3 });
+        assert_eq!(reader.journal(2, 10), told);
+        assert_eq!(reader.journal(3, 10).unwrap().len(), 1);
+        assert_eq!(reader.purgeable(100, 10).unwrap().outbox, ["db_stays"]);
+        assert_eq!(reader.check().unwrap(), []);
+    }
+}
+
+pub fn an_open_delivery_is_not_purged(factory: &mut dyn StoreFactory) {
+    let mut store = factory.fresh();
+    let row = outbox("db_1", true);
+    store.commit(&Group { outbox: vec![row.clone()], ..Group::default() }).unwrap();
+    let why = refused(&mut *store, &outboxes(&["db_1"]));
+    assert!(why.contains("db_1"), "it names the delivery: {why}");
+    assert_eq!(store.recover().unwrap().outbox, [row]);
+}
+
 pub fn a_store_with_a_past_checks_clean(factory: &mut dyn StoreFactory) {
     let mut store = factory.fresh();
     let mut head = 0;
@@ -221,12 +282,14 @@ pub fn a_store_with_a_past_checks_clean(factory: &mut dyn StoreFactory) {
                 draft.says(row, "decided");
             }
         }
-        draft.journal(None, "posted");
-        draft.group.outbox.push(outbox(&format!("db_{}", round / 2), round % 2 == 0));
+        let key = format!("db_{}", round / 2);
+        draft.journal(None, "said").tells(&key, "posted");
+        let closed_wall = (round % 2 == 1).then_some(round.cast_signed() - 3);
+        draft.group.outbox.push(OutboxRow { closed_wall, ..outbox(&key, true) });
         head = commit(&mut *store, &draft);
         let gone = reader(&*store).purgeable(round.cast_signed(), 7).unwrap();
-        rows.retain(|row| !gone.contains(&row.id));
-        purge(&mut *store, &gone);
+        rows.retain(|row| !gone.tasks.contains(&row.id));
+        store.commit(&Group { purge: gone, ..Group::default() }).unwrap();
         if round == 3 {
             drop(store);
             store = factory.reopen();

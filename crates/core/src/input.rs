@@ -121,6 +121,8 @@ pub enum Input {
         id: TaskId,
         spec: Box<Spec>,
         session: Arc<str>,
+        /// The task that the store knows for this session, if any.
+        known: Option<TaskId>,
     },
     Cancel {
         request: Request,

@@ -34,6 +34,17 @@ fn a1_a_session_adopted_twice_is_one_task() {
 }
 
 #[test]
+fn a1_a_session_whose_task_ended_long_ago_is_still_that_task() {
+    let mut stage = Stage::new();
+    let x = adopted(&stage.adopt("ses_x", task("x")));
+    stage.answer(x, "done");
+    stage.telemetry_taken(x, 1);
+    stage.ack_notice(x, 1);
+    assert!(stage.world.task(x).is_none(), "it left memory");
+    assert_eq!(stage.adopt("ses_x", task("x")), Told::Accepted { task: x, existing: true });
+}
+
+#[test]
 fn a1_a_task_of_our_own_is_not_adopted_as_a_second_one() {
     let mut stage = Stage::new();
     let a = stage.launch_running(task("a"));

@@ -489,6 +489,27 @@ fn n12_a_lease_that_runs_out_gives_the_debrief_to_the_next_consumer() {
 }
 
 #[test]
+fn n12_the_consumer_of_a_name_drains_its_keys_and_the_consumer_of_a_key_only_that() {
+    let mut stage = Stage::new();
+    let all = ["inbox:me", "inbox:me/a", "inbox:me/b", "inbox:mean"];
+    for parent in all {
+        let id = stage.launch_running(task(parent).parent(parent));
+        stage.answer(id, "done");
+    }
+    let sealed = all.map(|parent| stage.seal(parent).id);
+    assert_eq!(stage.lease("inbox:me/b"), Some(sealed[2]));
+    assert_eq!(stage.lease("inbox:me/c"), None);
+    let mut drained = [stage.lease("inbox:me"), stage.lease("inbox:me")];
+    drained.sort();
+    let mut expected = [Some(sealed[0]), Some(sealed[1])];
+    expected.sort();
+    assert_eq!(drained, expected);
+    assert_eq!(stage.lease("inbox:me"), None, "another name is another inbox");
+    stage.advance(MINUTE);
+    assert_eq!(stage.lease("inbox:me/b"), Some(sealed[2]), "its lease ran out");
+}
+
+#[test]
 fn n14_what_a_parent_owns_is_answered_in_full_from_the_ledger() {
     let mut stage = Stage::new();
     let [a, b, c] = ["a", "b", "c"].map(|name| stage.launch_running(errand(name, "t1")));

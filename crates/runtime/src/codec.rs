@@ -1,5 +1,6 @@
 //! Between what the engine holds and what the store keeps: typed on one side, rows on the other.
 
+use homing_core::fold;
 use homing_core::ids::TaskId;
 use homing_core::input;
 use homing_core::outbox::{Debrief, Post};
@@ -172,28 +173,37 @@ pub fn at_end_of(
         return Ok(Some(now));
     }
     let mut folded: Option<Task> = None;
+    each_record(reader, id, |line, record| {
+        match &mut folded {
+            None => folded = fold::begin(id, record, line),
+            Some(task) => fold::fold(task, record, line),
+        }
+        let ended = |task: &Task| task.generation == generation && !task.is_living();
+        !folded.as_ref().is_some_and(ended)
+    })?;
+    Ok(folded.filter(|task| task.generation == generation))
+}
+
+/// Walks a task's lines in order, as long as `more` says so.
+pub(crate) fn each_record(
+    reader: &dyn homing_ports::store::Reader,
+    id: TaskId,
+    mut more: impl FnMut(fold::Line, &TaskRecord) -> bool,
+) -> Result<(), StoreError> {
     let mut after = 0;
     loop {
         let rows = reader.task_journal(id, after, 500)?;
-        if rows.is_empty() {
-            return Ok(folded.filter(|task| task.generation == generation));
-        }
+        let Some(last) = rows.last().and_then(|row| row.task) else {
+            return Ok(());
+        };
+        after = last.1;
         for row in rows {
-            let Record::Task(_, entry) = record(&row)? else {
-                continue;
-            };
             let stamp = homing_core::time::Stamp { tick: row.tick, wall: row.wall };
-            let line = homing_core::fold::Line { seq: row.seq, stamp };
-            match &mut folded {
-                None => folded = homing_core::fold::begin(id, &entry, line),
-                Some(task) => homing_core::fold::fold(task, &entry, line),
-            }
-            after = row.task.map_or(after, |(_, n)| n);
-            if let Some(task) = &folded
-                && task.generation == generation
-                && !task.is_living()
+            let line = fold::Line { seq: row.seq, stamp };
+            if let Record::Task(_, record) = record(&row)?
+                && !more(line, &record)
             {
-                return Ok(folded);
+                return Ok(());
             }
         }
     }

@@ -8,7 +8,7 @@ use homing_core::ids::{AskId, DebriefId, TaskId};
 use homing_core::input::{DeliveryFact, Input, ParentFact, Receipt, Request};
 use homing_core::payload::Payload;
 use homing_core::reason::Caller;
-use homing_core::refs::{OriginKind, ParentRef};
+use homing_core::refs::{Origin, OriginKind, ParentRef};
 use homing_core::reply::Told;
 use homing_core::spec::Spec;
 use homing_core::task::{Answer, Task};
@@ -26,9 +26,6 @@ use crate::readers::Readers;
 use crate::replies::Replies;
 use crate::texts;
 use crate::time::Timekeeper;
-
-/// Someone at a door, as far as the library can tell.
-const BY: Caller = Caller::Person;
 
 /// The one answer that a question has; any other is a defect, and said to be one.
 macro_rules! the_answer {
@@ -50,9 +47,17 @@ pub struct Homing {
     pub(crate) time: Timekeeper,
     pub(crate) head: watch::Receiver<u64>,
     pub(crate) ports: Arc<Ports>,
+    /// On whose behalf it asks.
+    pub(crate) by: Caller,
 }
 
 impl Homing {
+    /// The same door for another caller. A task that waits for its own descendant lends its slot meanwhile.
+    #[must_use]
+    pub fn on_behalf_of(&self, by: Caller) -> Self {
+        Self { by, ..self.clone() }
+    }
+
     /// Accepts a task. When this returns an id, the task is durable.
     pub async fn launch(&self, launch: Launch) -> Result<TaskId, Refused> {
         let admitted = self.admitted(launch).await?;
@@ -92,6 +97,27 @@ impl Homing {
             });
         }
         answers
+    }
+
+    /// Takes in a session that was started elsewhere: it is one task, however often it is adopted.
+    pub async fn adopt(&self, launch: Launch, session: &str) -> Result<TaskId, Refused> {
+        let spec = self.admitted(launch).await?;
+        let known = TaskQuery {
+            session: Some(format!("{}:{session}", spec.brief.host)),
+            limit: 1,
+            ..TaskQuery::default()
+        };
+        let known = self.read(move |reader| reader.tasks(&known)).await?;
+        let known = known.first().map(|row| row.id);
+        let (id, session) = (TaskId::from_bits(self.time.bits()), Arc::from(session));
+        let adopt = |request| Input::Adopt { request, id, spec, session, known };
+        the_answer!(self.ask(adopt).await?, Told::Accepted { task, .. } => task)
+    }
+
+    /// Names another place for what could not be told where it was to be.
+    pub async fn reroute(&self, task: TaskId, origin: Origin) -> Result<(), Refused> {
+        let told = self.ask(|request| Input::Reroute { request, task, origin }).await?;
+        the_answer!(told, Told::Rerouted { .. } => ())
     }
 
     /// What can be refused without a decision is refused here.
@@ -135,7 +161,8 @@ impl Homing {
     /// Waits for the end, at most this long. A time that is up says nothing of the task but that.
     pub async fn wait(&self, task: TaskId, at_most: Duration) -> Result<Waited, Refused> {
         let ms = u64::try_from(at_most.as_millis()).unwrap_or(u64::MAX);
-        let told = self.ask(|request| Input::Wait { request, task, ms, by: BY }).await?;
+        let by = self.by.clone();
+        let told = self.ask(|request| Input::Wait { request, task, ms, by }).await?;
         the_answer!(
             told,
             Told::WaitOver { ended: true, .. } => Waited::Ended,
@@ -172,8 +199,8 @@ impl Homing {
 
     /// Ends a task with all that lives below it; where it stands now. What had ended stays as it was.
     pub async fn cancel(&self, task: TaskId, text: Option<&str>) -> Result<State, Refused> {
-        let text = text.map(Arc::from);
-        let cancel = |request| Input::Cancel { request, task, by: BY, text, quiet: false };
+        let (text, by) = (text.map(Arc::from), self.by.clone());
+        let cancel = |request| Input::Cancel { request, task, by, text, quiet: false };
         the_answer!(
             self.ask(cancel).await?,
             Told::Cancelling { state, .. } | Told::AlreadyEnded { state, .. } => state
@@ -182,14 +209,15 @@ impl Homing {
 
     /// A new generation of an ended task, with words of its own.
     pub async fn resume(&self, task: TaskId, prompt: &str) -> Result<u32, Refused> {
-        let prompt = Payload::from(prompt);
-        let resume = |request| Input::Resume { request, task, prompt, parent: None, by: BY };
+        let (prompt, by) = (Payload::from(prompt), self.by.clone());
+        let resume = |request| Input::Resume { request, task, prompt, parent: None, by };
         the_answer!(self.ask(resume).await?, Told::Resumed { generation, .. } => generation)
     }
 
     /// A new generation of an ended task, with the same words.
     pub async fn retry(&self, task: TaskId) -> Result<u32, Refused> {
-        let told = self.ask(|request| Input::Retry { request, task, by: BY }).await?;
+        let by = self.by.clone();
+        let told = self.ask(|request| Input::Retry { request, task, by }).await?;
         the_answer!(told, Told::Resumed { generation, .. } => generation)
     }
 
@@ -201,7 +229,8 @@ impl Homing {
     }
 
     pub async fn answer(&self, ask: AskId, answer: Answer) -> Result<(), Refused> {
-        let told = self.ask(|request| Input::Answer { request, ask, answer, by: BY }).await?;
+        let by = self.by.clone();
+        let told = self.ask(|request| Input::Answer { request, ask, answer, by }).await?;
         the_answer!(told, Told::Answered { .. } => ())
     }
 

@@ -38,6 +38,7 @@ pub use time::Timekeeper;
 pub use homing_core::ids::{AskId, DebriefId, TaskId};
 pub use homing_core::input::Receipt;
 pub use homing_core::limits::Limits;
+pub use homing_core::reason::Caller;
 pub use homing_core::refs::{Origin, ParentRef};
 pub use homing_core::spec::Model;
 pub use homing_core::task::Task;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use homing_core::limits::Limits;
+use homing_core::reason::Caller;
 use homing_ports::clock::{Clock, Ids};
 use homing_ports::host::Host;
 use homing_ports::parent::{Parent, Room, Telemetry};
@@ -138,7 +139,9 @@ impl Runtime {
             let _closing = closing;
             loop_.block_on(decider.run());
         })?;
-        Ok(Homing { inbox, replies, readers, time, head: seen, ports })
+        // Someone at a door, as far as the library can tell.
+        let by = Caller::Person;
+        Ok(Homing { inbox, replies, readers, time, head: seen, ports, by })
     }
 }
 

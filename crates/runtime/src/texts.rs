@@ -7,6 +7,7 @@ use homing_core::decision::names;
 use homing_core::ids::{DebriefId, TaskId};
 use homing_core::limits::Limits;
 use homing_core::payload::Payload;
+use homing_core::record::TaskRecord;
 use homing_core::refs::{Origin, ParentRef};
 use homing_core::spec::Order;
 use homing_core::task::Task;
@@ -53,7 +54,7 @@ pub(crate) fn opening(
         agent: task.brief.agent.clone(),
         model: task.model().cloned(),
         order,
-        prompt: prompt_of(reader, id, task.generation)?,
+        prompt: words_of(reader, &task)?,
     }))
 }
 
@@ -69,7 +70,8 @@ pub(crate) fn prompting(
         return Ok(None);
     };
     let text = match task.turn.kind {
-        TurnKind::First | TurnKind::Resume => prompt_of(reader, task.id, task.generation)?,
+        TurnKind::First => words_of(reader, &task)?,
+        TurnKind::Resume => prompt_of(reader, task.id, task.generation)?,
         TurnKind::GoOn | TurnKind::Foreign => GO_ON.as_bytes().to_vec(),
         TurnKind::Send => {
             let n = task.turn.send.unwrap_or_default();
@@ -81,6 +83,28 @@ pub(crate) fn prompting(
         },
     };
     Ok(Some(Prompting { task: task.id, fence: place.fence, session, kind: task.turn.kind, text }))
+}
+
+/// What a new session is told: everything that was said to the task so far, in order, as one text.
+fn words_of(reader: &dyn Reader, task: &Task) -> Result<Vec<u8>, StoreError> {
+    let mut names = vec![names::prompt(task.id, 1)];
+    if task.generation > 1 || task.sends_made > 0 {
+        codec::each_record(reader, task.id, |_, record| {
+            if let TaskRecord::GenerationOpened { generation, .. } = record {
+                names.push(names::prompt(task.id, *generation));
+            }
+            if let TaskRecord::TurnOpened { send: Some(n), .. } = record {
+                names.push(names::send(task.id, *n));
+            }
+            true
+        })?;
+    }
+    let mut said = Vec::new();
+    for name in names {
+        // A generation that was retried has no words of its own.
+        said.extend(reader.blob(&name)?.filter(|text| !text.is_empty()));
+    }
+    Ok(said.join(&b"\n\n"[..]))
 }
 
 /// The prompt of a generation; one that was retried has the prompt of the one before.

@@ -277,7 +277,7 @@ impl History<'_> {
         self.begin_turn(job.id, 1, 1);
         let spec = Box::new(spec(&job, None, &self.plan.jobs));
         let request = self.request(Waits::Other);
-        self.input(Input::Adopt { request, id: job.id, spec, session });
+        self.input(Input::Adopt { request, id: job.id, spec, session, known: None });
     }
 
     pub(super) fn poll_later(&mut self, who: &ParentRef) {

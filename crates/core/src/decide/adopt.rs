@@ -13,13 +13,20 @@ use crate::task::Task;
 use crate::words::Code;
 
 impl Case<'_> {
-    pub(super) fn adopt(&mut self, request: Request, id: TaskId, spec: &Spec, session: &Arc<str>) {
-        if let Some(missing) = self.missing(id, &spec.parent, &[]) {
+    pub(super) fn adopt(
+        &mut self,
+        request: Request,
+        id: TaskId,
+        spec: &Spec,
+        session: &Arc<str>,
+        known: Option<TaskId>,
+    ) {
+        let known = self.world.by_session(&spec.brief.host, session).or(known);
+        if let Some(missing) = self.missing(id, &spec.parent, known.as_slice()) {
             self.out.load = Some(missing);
             return;
         }
-        let known =
-            self.world.by_session(&spec.brief.host, session).and_then(|id| self.world.task(id));
+        let known = known.and_then(|id| self.world.task(id));
         if let Some(task) = known {
             return self.adopt_again(request, task, spec);
         }

@@ -177,10 +177,15 @@ impl Case<'_> {
     }
 
     pub(super) fn lease(&mut self, request: Request, consumer: &Arc<str>, parent: &ParentRef) {
-        let flight = self.world.parent(parent).and_then(|known| known.flight);
-        let free =
-            flight.and_then(|id| self.world.debrief(id)).filter(|debrief| debrief.lease.is_none());
-        let Some(debrief) = free.filter(|_| matches!(parent, ParentRef::Inbox { .. })) else {
+        let free = match parent {
+            ParentRef::Inbox { name, key } => self.world.unleased(name, key.as_ref()),
+            ParentRef::None
+            | ParentRef::Task(_)
+            | ParentRef::Conversation(_)
+            | ParentRef::Webhook(_)
+            | ParentRef::Session { .. } => None,
+        };
+        let Some(debrief) = free else {
             return self.out.reply(request, Told::Leased { debrief: None });
         };
         let until = self.now.tick + self.world.limits.lease_ms;

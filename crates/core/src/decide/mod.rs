@@ -104,7 +104,9 @@ impl Case<'_> {
             Input::Launch { request, id, spec, reservation } => {
                 self.launch(*request, *id, spec, *reservation);
             }
-            Input::Adopt { request, id, spec, session } => self.adopt(*request, *id, spec, session),
+            Input::Adopt { request, id, spec, session, known } => {
+                self.adopt(*request, *id, spec, session, *known);
+            }
             Input::Cancel { request, task, by, text, quiet } => {
                 self.cancel(*request, *task, by, text.as_ref(), *quiet);
             }

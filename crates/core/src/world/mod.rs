@@ -83,6 +83,8 @@ pub struct World {
     pub(crate) posts: Index<PostId, Post>,
     /// Unfinished posts per room and address, in order.
     pub(crate) rooms: BTreeMap<(Arc<str>, Arc<str>), BTreeMap<u64, PostId>>,
+    /// Debriefs of an inbox's name and its keys that no consumer has.
+    pub(crate) unleased: BTreeMap<Arc<str>, parents::Unleased>,
     pub(crate) by_session: Index<(Arc<str>, Arc<str>), TaskId>,
     pub(crate) idempotency: Index<Digest, TaskId>,
     pub(crate) dependants: Index<TaskId, Vec<TaskId>>,

@@ -30,6 +30,13 @@ impl Ledger {
         self.rows.get(&id).cloned()
     }
 
+    /// The task of a session, as a store would find it.
+    pub fn of_session(&self, host: &str, session: &str) -> Option<TaskId> {
+        let of =
+            |task: &&Task| *task.brief.host == *host && task.session.as_deref() == Some(session);
+        self.rows.values().find(of).map(|task| task.id)
+    }
+
     pub fn posts(&self) -> Vec<PostId> {
         self.seen.posts.iter().copied().collect()
     }

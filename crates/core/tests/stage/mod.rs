@@ -191,7 +191,8 @@ impl Stage {
         self.ids += 1;
         let id = TaskId::from_bits(self.ids);
         let spec = Box::new(launch.into_spec());
-        self.ask(|request| Input::Adopt { request, id, spec, session: session.into() })
+        let known = self.ledger.of_session(&spec.brief.host, session);
+        self.ask(|request| Input::Adopt { request, id, spec, session: session.into(), known })
     }
 
     pub fn cancel(&mut self, task: TaskId) -> Told {

@@ -2,11 +2,11 @@
 
 use homing_core::words::Code;
 use homing_ports::store::TaskQuery;
-use homing_runtime::{Launch, Notify, Refused, State};
+use homing_runtime::{Caller, Launch, Notify, Refused, State};
 use homing_testkit::scripted::ScriptedHost;
 
 use crate::faulty::Fault;
-use crate::stage::{Disk, LONG, Stage, ask, end, inbox, is_done, launch, soon};
+use crate::stage::{Disk, LONG, Stage, ask, end, inbox, is_done, launch, settled, soon};
 
 #[tokio::test]
 async fn l12_the_same_key_at_the_same_time_is_one_task_and_one_session() {
@@ -145,4 +145,30 @@ async fn r3_restored_children_start_nothing_again() {
     stage.host.release(above, "a");
     assert!(is_done(&end(&homing, above).await));
     assert_eq!(stage.host.prompts().len(), 2);
+}
+
+#[tokio::test]
+async fn l16_a_task_inside_a_blocking_read_of_its_child_lends_its_slot() {
+    let mut stage = Stage::new();
+    stage.limits.default = 1;
+    let homing = stage.start();
+    let above = launch(&homing, ask("@gate told\n@say both done\n@end")).await;
+    soon(stage.host.reached(above, "told")).await;
+    let below = launch(&homing, ask("Count.").launched_by(above).notify(Notify::Silent)).await;
+    let inside = homing.on_behalf_of(Caller::Task(above));
+    assert_eq!(soon(inside.wait(below, LONG)).await, Ok(homing_runtime::Waited::Ended));
+    stage.host.release(above, "told");
+    assert!(is_done(&end(&homing, above).await));
+    soon(homing.stop()).await;
+}
+
+#[tokio::test]
+async fn a1_a_session_is_found_in_the_ledger_when_its_task_left_memory() {
+    let stage = Stage::new();
+    let homing = stage.start();
+    let id = launch(&homing, ask("Count.").parent(homing_runtime::ParentRef::None)).await;
+    let session = settled(&homing, id).await.session.unwrap();
+    let homing = stage.restart(&homing).await;
+    assert_eq!(soon(homing.adopt(ask("Watch."), &session)).await, Ok(id));
+    soon(homing.stop()).await;
 }

@@ -7,6 +7,7 @@ mod apart;
 mod crash;
 mod delivery;
 mod engine;
+mod fallback;
 mod faults;
 mod faulty;
 mod launch;

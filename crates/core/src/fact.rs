@@ -283,6 +283,17 @@ impl Fact {
         }
     }
 
+    /// Whether it speaks of one turn and has to name it.
+    pub fn is_of_a_turn(&self) -> bool {
+        matches!(
+            self,
+            Self::PromptTaken
+                | Self::PromptRefused { .. }
+                | Self::PromptUnsure { .. }
+                | Self::Ended { .. }
+        )
+    }
+
     /// Whether it is only activity: kept in memory, journaled now and then.
     pub fn is_light(&self) -> bool {
         matches!(self, Self::Active | Self::Busy | Self::LookFailed { .. })

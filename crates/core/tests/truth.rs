@@ -464,9 +464,12 @@ fn t17_an_event_of_an_earlier_turn_of_the_same_attempt_is_stale() {
     stage.answer(a, "first");
     assert_eq!((stage.state(a), stage.task(a).turn.kind), (State::Running, TurnKind::Send));
     stage.prompt_taken(a);
-    stage.observe_at(a, first, Fact::Ended { end: good("first") });
-    assert_eq!(stage.state(a), State::Running);
-    assert_eq!(stage.count(a, "stale"), 1);
+    let unnamed = Fence { turn: 0, ..first };
+    for fence in [first, unnamed] {
+        stage.observe_at(a, fence, Fact::Ended { end: good("first") });
+    }
+    assert_eq!(stage.state(a), State::Running, "an end that names no turn is of none");
+    assert_eq!(stage.count(a, "stale"), 2);
     stage.answer(a, "second");
     assert_eq!(stage.result(a).as_deref(), Some("second"));
 }

@@ -24,7 +24,8 @@ impl Case<'_> {
             return;
         };
         let attempt = fence.attempt == task.attempt || active(Bug::AttemptUnfenced);
-        let turn = fence.turn == 0 || fence.turn == task.turn.n || active(Bug::TurnUnfenced);
+        let whole = fence.turn == 0 && !fact.is_of_a_turn();
+        let turn = whole || fence.turn == task.turn.n || active(Bug::TurnUnfenced);
         let current = attempt && turn;
         if !current {
             return self.stale(task, fence, fact);

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use crate::bugs::{Bug, active};
 use crate::evidence::Evidence;
 use crate::fact::{Call, Fact, Picture, Presence, TurnRecord};
-use crate::ids::TaskId;
+use crate::ids::{AskId, TaskId};
 use crate::record::TaskRecord;
 use crate::refs::ParentRef;
 use crate::spec::Spend;
 use crate::task::{Ask, AskState, BatchId, Breaker, Notice, Orphan, Past, Task, Turn};
 use crate::time::Stamp;
 use crate::words::{Cause, Code, DeliveryState, Notify, Phase, State, TurnKind};
+
+/// As many asks that are over are remembered.
+const ASKS_DONE_MAX: usize = 16;
 
 /// Where and when a line stands in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +86,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
                 known.by = by.clone();
             }
         }
-        TaskRecord::AskDone { ask } => task.asks.retain(|known| known.id != *ask),
+        TaskRecord::AskDone { ask } => ask_done(task, *ask),
         TaskRecord::SendTaken { n, .. } => {
             task.sends.push(*n);
             task.sends_made = *n;
@@ -134,6 +137,17 @@ fn generation_opened(task: &mut Task, generation: u32, told: Option<&(ParentRef,
     }
 }
 
+fn ask_done(task: &mut Task, id: AskId) {
+    let Some(place) = task.asks.iter().position(|known| known.id == id) else {
+        return;
+    };
+    let done = task.asks.remove(place);
+    if task.asks_done.len() >= ASKS_DONE_MAX {
+        task.asks_done.remove(0);
+    }
+    task.asks_done.push(done.seen.key);
+}
+
 fn attempt_opened(task: &mut Task, record: &TaskRecord) {
     let TaskRecord::AttemptOpened { attempt, model, key, keep_session, after, interrupted } =
         record
@@ -159,6 +173,7 @@ fn attempt_opened(task: &mut Task, record: &TaskRecord) {
     task.turn = Turn::default();
     task.evidence = Evidence::default();
     task.asks.clear();
+    task.asks_done.clear();
     task.spent_before = task.spent_before.plus(task.spent);
     task.spent = Spend::default();
 }

@@ -235,6 +235,9 @@ pub struct Task {
     pub breaker: Breaker,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asks: Vec<Ask>,
+    /// Keys of the attempt's last asks that are over: a word that comes twice opens no second one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks_done: Vec<Arc<str>>,
     /// Sends that wait for their turn, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sends: Vec<u32>,
@@ -349,6 +352,7 @@ impl Task {
             reserved: Spend::default(),
             breaker: Breaker::default(),
             asks: Vec::new(),
+            asks_done: Vec::new(),
             sends: Vec::new(),
             sends_made: 0,
             notices: Vec::new(),

@@ -402,6 +402,8 @@ fn c8_an_ask_is_seen_once_and_its_answer_reaches_the_child() {
     assert_eq!(refused(&again), Code::AskClosed, "answered once");
     stage.answer_taken(id);
     assert!(!stage.wants(&EffectKey::Answer(a, id)));
+    stage.asks_permission(a, "k");
+    assert_eq!(stage.state(a), State::Running, "a word that comes late opens nothing");
     stage.answer(a, "done");
     assert_eq!(stage.state(a), State::Completed);
 }

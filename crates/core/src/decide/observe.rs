@@ -198,7 +198,8 @@ impl Case<'_> {
     }
 
     fn open_ask(&mut self, task: &Task, seen: &AskSeen, n: u64) {
-        if task.asks.iter().any(|known| known.seen.key == seen.key) {
+        let known = task.asks.iter().map(|known| &known.seen.key).chain(&task.asks_done);
+        if known.into_iter().any(|key| *key == seen.key) {
             return;
         }
         let ask = AskId::from_bits(mix(self.now.dice.wrapping_add(n)));

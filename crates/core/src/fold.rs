@@ -38,6 +38,7 @@ pub fn begin(id: TaskId, record: &TaskRecord, line: Line) -> Option<Task> {
     task.launched_by = *launched_by;
     task.depth = *depth;
     task.after = after.clone();
+    task.aside = launched_by.and_then(|_| brief.budget.counts().then(|| brief.budget.as_spend()));
     if let Some(session) = adopted {
         task.adopted = true;
         task.state = State::Running;
@@ -57,7 +58,8 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         TaskRecord::Accepted { .. } | TaskRecord::Stale { .. } => {}
         TaskRecord::DependencyMet { on } => task.after.retain(|waits| waits != on),
         TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
-        TaskRecord::GenerationOpened { generation, parent } => {
+        TaskRecord::GenerationOpened { generation, parent, aside } => {
+            task.aside = *aside;
             generation_opened(task, *generation, parent.as_ref());
         }
         TaskRecord::TurnOpened { turn, kind, debrief, send } => {
@@ -121,6 +123,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
 
 fn generation_opened(task: &mut Task, generation: u32, told: Option<&(ParentRef, BatchId)>) {
     task.generation = generation;
+    task.used_before = task.used();
     task.tries = 0;
     task.interruptions = 0;
     task.result = None;

@@ -51,6 +51,9 @@ pub enum TaskRecord {
         generation: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent: Option<(ParentRef, BatchId)>,
+        /// What is set aside for it on the account above.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        aside: Option<Spend>,
     },
     /// Written before its prompt is sent.
     TurnOpened {

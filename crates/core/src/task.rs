@@ -231,6 +231,11 @@ pub struct Task {
     pub spent_below: Spend,
     #[serde(default, skip_serializing_if = "is_default")]
     pub reserved: Spend,
+    /// What was set aside for its generation on the account above, and what it had used before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aside: Option<Spend>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub used_before: Spend,
     #[serde(default, skip_serializing_if = "is_default")]
     pub breaker: Breaker,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -350,6 +355,8 @@ impl Task {
             spent: Spend::default(),
             spent_below: Spend::default(),
             reserved: Spend::default(),
+            aside: None,
+            used_before: Spend::default(),
             breaker: Breaker::default(),
             asks: Vec::new(),
             asks_done: Vec::new(),

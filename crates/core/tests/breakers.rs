@@ -404,6 +404,31 @@ fn b9_one_that_reaches_its_own_budget_leaves_its_siblings_their_share() {
 }
 
 #[test]
+fn b9_a_resumed_task_goes_on_with_its_budget_and_its_tree_pays() {
+    let mut stage = Stage::new();
+    let of = |tokens| Budget { tokens: Some(tokens), ..Budget::default() };
+    let root = stage.launch_running(task("root").budget(of(100)));
+    let a = stage.launch_running(task("a").by(root).budget(of(50)));
+    stage.observe(a, spent(20, 0));
+    stage.answer(a, "done");
+    let account = |stage: &Stage| {
+        let root = stage.task(root);
+        (root.used().tokens, root.reserved.tokens)
+    };
+    assert_eq!(account(&stage), (20, 0));
+    stage.resume(a, "more");
+    assert_eq!(account(&stage), (20, 30), "what it may still use is set aside");
+    stage.start(a);
+    stage.observe(a, spent(10, 0));
+    stage.answer(a, "more done");
+    assert_eq!(account(&stage), (30, 0), "each token is paid once");
+    let b = stage.launch_running(task("b").by(root).budget(of(55)));
+    assert_eq!(refused(&stage.resume(a, "and more")), Code::BudgetUnavailable);
+    stage.answer(b, "done");
+    assert_eq!(stage.resume(a, "and more"), Told::Resumed { task: a, generation: 3 });
+}
+
+#[test]
 fn b9_one_without_a_budget_that_spends_into_a_siblings_share_is_stopped_alone() {
     let mut stage = Stage::new();
     let of = |tokens| Budget { tokens: Some(tokens), ..Budget::default() };

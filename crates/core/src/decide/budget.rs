@@ -1,13 +1,14 @@
 //! Budgets of a task and of all below it: reserved at launch, spent as it goes, refunded at the end.
 
 use super::Case;
+use super::launch::Refusal;
 use crate::ids::TaskId;
 use crate::input::Then;
 use crate::reason::Reason;
 use crate::record::TaskRecord;
 use crate::spec::Spend;
 use crate::task::Task;
-use crate::words::{Cause, Target};
+use crate::words::{Cause, Code, Target};
 
 impl<'w> Case<'w> {
     /// The nearest task, from here up, whose budget counts.
@@ -20,6 +21,31 @@ impl<'w> Case<'w> {
             at = task.launched_by.and_then(|above| self.world.task(above));
         }
         None
+    }
+
+    /// Whether this much can be set aside above, on the account that a launcher is on.
+    pub(super) fn affordable(&self, above: Option<TaskId>, more: Spend) -> Result<(), Refusal> {
+        let Some(owner) = above.and_then(|above| self.account(above)) else {
+            return Ok(());
+        };
+        if owner.brief.budget.fits(owner.used().plus(owner.reserved), more) {
+            return Ok(());
+        }
+        let why = format!("the budget of {} has less left than this one asks for", owner.id);
+        Err((Code::BudgetUnavailable, why))
+    }
+
+    /// What an ended task may still use is set aside above once more, if there is anybody to account to.
+    pub(super) fn set_aside(&mut self, task: &Task) -> Result<Option<Spend>, Refusal> {
+        let budget = task.brief.budget;
+        let owner = task.launched_by.and_then(|above| self.account(above));
+        let Some(owner) = owner.filter(|owner| budget.counts() && owner.is_living()) else {
+            return Ok(None);
+        };
+        let amount = budget.as_spend().minus(task.used());
+        self.affordable(Some(owner.id), amount)?;
+        self.out.task(owner.id, TaskRecord::Reserved { child: task.id, amount });
+        Ok(Some(amount))
     }
 
     /// A task used this much more.
@@ -56,12 +82,9 @@ impl<'w> Case<'w> {
 
     /// What was set aside for an ended task goes back, less what it used.
     pub(super) fn refund(&mut self, task: &Task) {
-        if !task.brief.budget.counts() || task.generation > 1 {
-            return;
-        }
         let owner = task.launched_by.and_then(|above| self.account(above)).map(|owner| owner.id);
-        if let Some(owner) = owner {
-            let (amount, used) = (task.brief.budget.as_spend(), task.used());
+        if let (Some(owner), Some(amount)) = (owner, task.aside) {
+            let used = task.used().minus(task.used_before);
             self.out.task(owner, TaskRecord::Refunded { child: task.id, amount, used });
             self.out.then(Then::Budget { owner, spender: owner });
         }

@@ -22,7 +22,7 @@ use crate::world::Reservation;
 pub const PROMPT_MAX: usize = 1 << 20;
 
 /// Why a launch is refused.
-type Refusal = (Code, String);
+pub(super) type Refusal = (Code, String);
 
 /// Where a task stands in its tree.
 struct Lineage {
@@ -124,7 +124,9 @@ impl Case<'_> {
         }
         let lineage = self.lineage(id, spec, reservation)?;
         self.known_parent(id, &spec.parent)?;
-        self.affordable(spec)?;
+        if spec.brief.budget.counts() {
+            self.affordable(spec.launched_by, spec.brief.budget.as_spend())?;
+        }
         Ok(lineage)
     }
 
@@ -192,24 +194,6 @@ impl Case<'_> {
                 Err((Code::LineageUnknown, format!("{told}, which is to be told, is not known")))
             }
         }
-    }
-
-    fn affordable(&self, spec: &Spec) -> Result<(), Refusal> {
-        let wanted = spec.brief.budget;
-        if !wanted.counts() {
-            return Ok(());
-        }
-        let Some(owner) = spec.launched_by.and_then(|above| self.account(above)) else {
-            return Ok(());
-        };
-        let taken = owner.used().plus(owner.reserved);
-        if owner.brief.budget.fits(taken, wanted.as_spend()) {
-            return Ok(());
-        }
-        Err((
-            Code::BudgetUnavailable,
-            format!("the budget of {} has less left than this one asks for", owner.id),
-        ))
     }
 
     pub(super) fn accept_adopted(

@@ -11,6 +11,7 @@ use crate::record::TaskRecord;
 use crate::refs::ParentRef;
 use crate::reply::Told;
 use crate::rules::{Event, Verdict};
+use crate::spec::Spend;
 use crate::task::Task;
 use crate::words::{Cause, Code, State};
 
@@ -86,7 +87,14 @@ impl Case<'_> {
             self.out.refuse(request, Code::LivingLimit, "too many tasks live under its root");
             return false;
         }
-        self.open_generation(task, told, keep_session);
+        let aside = match self.set_aside(task) {
+            Ok(aside) => aside,
+            Err((code, why)) => {
+                self.out.refuse(request, code, why);
+                return false;
+            }
+        };
+        self.open_generation(task, told, keep_session, aside);
         self.moved(task, to, Reason::Asked { by: by.clone(), text: None });
         self.out.reply(request, Told::Resumed { task: task.id, generation: task.generation + 1 });
         let model = if keep_session { task.model } else { 0 };
@@ -96,12 +104,18 @@ impl Case<'_> {
         true
     }
 
-    fn open_generation(&mut self, task: &Task, told: &ParentRef, keep_session: bool) {
+    fn open_generation(
+        &mut self,
+        task: &Task,
+        told: &ParentRef,
+        keep_session: bool,
+        aside: Option<Spend>,
+    ) {
         let batch = self.open_batch(told, task.brief.origin.as_ref());
         let generation = task.generation + u32::from(!active(Bug::SameGeneration));
         self.out.task(
             task.id,
-            TaskRecord::GenerationOpened { generation, parent: Some((told.clone(), batch)) },
+            TaskRecord::GenerationOpened { generation, parent: Some((told.clone(), batch)), aside },
         );
         let model = if keep_session { task.model } else { 0 };
         let (key, _) =

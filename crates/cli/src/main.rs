@@ -10,10 +10,13 @@ mod out;
 mod span;
 mod verbs;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+
+use homing_shim::run_dir::RunDir;
 
 use expected::Expected;
 use home::Home;
@@ -48,11 +51,30 @@ enum Verb {
     Doctor(doctor::Args),
 }
 
+/// What a supervisor of one command is called with; nobody types it.
+const SHIM: &str = "shim";
+
 fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    if let (Some(first), Some(run), None) = (args.next(), args.next(), args.next())
+        && first == SHIM
+    {
+        return supervise(run);
+    }
     let cli = Cli::parse();
     match act(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => say(&error),
+    }
+}
+
+fn supervise(run: OsString) -> ExitCode {
+    match homing_shim::supervise(&RunDir::at(run)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            out::warn(&format!("homing: the shim could not go on: {why}"));
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -6,12 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use homing_core::time::mix;
 use homing_ports::clock::{Clock, Ids};
+use homing_shim::processes::boot_id;
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, clock_gettime};
 
 pub mod processes;
-
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// CLOCK_MONOTONIC, the wall clock, and the boot they belong to.
 #[derive(Debug)]
@@ -42,11 +41,6 @@ impl Clock for SystemClock {
     fn boot(&self) -> String {
         self.boot.clone()
     }
-}
-
-/// Which boot of the machine this is.
-pub fn boot_id() -> io::Result<String> {
-    Ok(std::fs::read_to_string(BOOT_ID)?.trim().to_owned())
 }
 
 /// The kernel's random bits.

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use homing_core::fact::{Exit, Fact, Fence, Presence, TurnRecord};
@@ -11,8 +12,9 @@ use homing_core::ids::TaskId;
 use homing_core::spec::Order;
 use homing_core::words::Tri;
 use homing_hosts::process::ProcessHost;
-use homing_hosts::system::processes::Leader;
 use homing_ports::host::{Flight, Host, Opening, Place, Reports};
+use homing_shim::claim;
+use homing_shim::processes::{Process, below};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -32,12 +34,18 @@ impl Reports for Mail {
     }
 }
 
+/// Each test has a task of its own, as the mark of a command names it.
 fn task() -> TaskId {
-    TaskId::from_bits(7)
+    static NEXT: AtomicU64 = AtomicU64::new(7_000);
+    thread_local! {
+        static OWN: TaskId = TaskId::from_bits(NEXT.fetch_add(1, Ordering::Relaxed));
+    }
+    OWN.with(|own| *own)
 }
 
 fn new_host(directory: &Path) -> ProcessHost {
-    ProcessHost::new(directory.join("claims")).unwrap().with_grace(Duration::from_millis(200))
+    let shim = vec![env!("CARGO_BIN_EXE_homing-shim").into()];
+    ProcessHost::new(directory.join("runs"), shim).unwrap().with_grace(Duration::from_millis(200))
 }
 
 impl Bench {
@@ -92,6 +100,10 @@ fn place(facts: &[Fact]) -> Place {
         panic!("{facts:?}");
     };
     Place { task: task(), fence: FENCE, session: Some(Arc::clone(session)) }
+}
+
+fn shim_of(place: &Place) -> Process {
+    Process::parse(place.session.as_deref().unwrap()).unwrap()
 }
 
 fn watch(host: &ProcessHost, place: &Place) -> mpsc::UnboundedReceiver<Fact> {
@@ -186,6 +198,8 @@ async fn r8_the_environment_holds_what_is_listed_and_its_task() {
         "LANG",
         "TERM",
         "HOMING_TASK",
+        "HOMING_ATTEMPT",
+        "HOMING_RUN",
         "HOMING_MODEL",
         "PWD",
         "_",
@@ -225,13 +239,13 @@ async fn what_a_command_leaves_behind_is_ended_with_it() {
 #[tokio::test]
 async fn l12_the_same_attempt_opened_again_is_the_same_command() {
     let bench = Bench::new();
-    let opening = bench.opening("echo run >> runs; read x < never");
+    let opening = bench.opening("echo run >> ran; read x < never");
     bench.meeting("never");
     let first = place(&bench.host.open(opening.clone()).await);
     assert_eq!(place(&bench.host.open(opening.clone()).await), first);
     assert_eq!(place(&bench.restarted().open(opening).await), first);
     assert_eq!(bench.host.abort(first).await, Fact::Stopped);
-    assert!(std::fs::read_to_string(bench.file("runs")).unwrap_or_default().lines().count() <= 1);
+    assert!(std::fs::read_to_string(bench.file("ran")).unwrap_or_default().lines().count() <= 1);
 }
 
 #[tokio::test]
@@ -261,11 +275,11 @@ async fn b6_an_abort_ends_the_whole_group_even_when_it_ignores_the_first_signal(
         .start("trap '' TERM; (echo up > up; sleep 1000; sleep 1000) & wait; sleep 1000")
         .await;
     assert_eq!(std::fs::read_to_string(up).unwrap(), "up\n");
-    let leader = Leader::parse(place.session.as_deref().unwrap()).unwrap();
-    assert!(leader.group_runs().unwrap());
+    let shim = shim_of(&place);
+    assert!(!below(&[shim.pid]).unwrap().is_empty());
     let mut mail = watch(&bench.host, &place);
     assert_eq!(bench.host.abort(place.clone()).await, Fact::Stopped);
-    assert!(!leader.group_runs().unwrap());
+    assert!(!shim.runs().unwrap());
     assert_eq!(exited(last(&mut mail).await).0, Exit { code: None, signal: Some(9) });
     assert_eq!(bench.host.abort(place).await, Fact::Stopped);
 }
@@ -275,28 +289,93 @@ async fn l6_an_attempt_that_was_aborted_first_is_never_started() {
     let bench = Bench::new();
     let unopened = Place { task: task(), fence: FENCE, session: None };
     assert_eq!(bench.host.abort(unopened).await, Fact::Stopped);
-    let facts = bench.host.open(bench.opening("echo run > runs")).await;
+    let facts = bench.host.open(bench.opening("echo run > ran")).await;
     assert!(matches!(&*facts, [Fact::StartFailed { .. }]), "{facts:?}");
-    assert!(!bench.file("runs").exists());
+    assert!(!bench.file("ran").exists());
 }
 
 #[tokio::test]
-async fn a_command_of_an_earlier_process_is_open_while_it_runs_and_interrupted_afterwards() {
+async fn r1_a_command_goes_on_without_the_process_that_started_it_and_its_end_is_known() {
     let bench = Bench::new();
     bench.meeting("go");
-    let place = bench.start("read x < go").await;
+    let place = bench.start("echo before; read x < go; echo $x; exit 3").await;
     let later = bench.restarted();
     let Fact::Looked { picture } = later.look(place.clone()).await else {
         panic!("it is not open");
     };
-    assert_eq!((picture.turn, picture.same_host), (TurnRecord::Open, Tri::Unknown));
+    assert_eq!((picture.turn, picture.same_host), (TurnRecord::Open, Tri::Yes));
     let mut mail = watch(&later, &place);
     assert!(matches!(mail.recv().await.unwrap(), Fact::Looked { .. }));
-    std::fs::write(bench.file("go"), "on\n").unwrap();
-    assert!(matches!(mail.recv().await.unwrap(), Fact::Interrupted { .. }));
-    assert!(matches!(later.look(place.clone()).await, Fact::Interrupted { .. }));
-    assert!(matches!(&*later.open(bench.opening("true")).await, [Fact::Interrupted { .. }]));
+    std::fs::write(bench.file("go"), "after\n").unwrap();
+    let end = (code(3), "before\nafter\n".to_owned());
+    assert_eq!(exited(last(&mut mail).await), end);
+    assert_eq!(exited(bench.restarted().look(place.clone()).await), end);
+    assert_eq!(self::place(&later.open(bench.opening("echo again >> ran")).await), place);
+    assert!(!bench.file("ran").exists());
     assert_eq!(later.abort(place).await, Fact::Stopped);
+}
+
+#[tokio::test]
+async fn r2_what_a_killed_shim_supervised_is_ended_and_was_interrupted() {
+    let bench = Bench::new();
+    let up = bench.meeting("up");
+    let place = bench.start("(env -i sleep 1000 & echo $! > up) ; sleep 1000").await;
+    let orphan: i32 = std::fs::read_to_string(up).unwrap().trim().parse().unwrap();
+    let orphan = Process::of(orphan).unwrap();
+    let mut mail = watch(&bench.host, &place);
+    let shim = shim_of(&place);
+    let child = below(&[shim.pid]).unwrap();
+    assert!(child.len() >= 2, "{child:?}");
+    shim.signal(rustix::process::Signal::KILL).unwrap();
+    let end = last(&mut mail).await;
+    assert!(matches!(end, Fact::Interrupted { .. }), "{end:?}");
+    for process in child.iter().chain([&orphan]) {
+        assert!(!process.runs().unwrap(), "{process} is left");
+    }
+    let facts = bench.restarted().open(bench.opening("echo again > ran")).await;
+    assert!(matches!(&*facts, [Fact::Interrupted { .. }]), "{facts:?}");
+    assert!(!bench.file("ran").exists());
+    assert_eq!(bench.host.abort(place).await, Fact::Stopped);
+}
+
+#[tokio::test]
+async fn what_goes_into_the_background_for_good_is_ended_too() {
+    let bench = Bench::new();
+    let script = "setsid sh -c 'setsid sleep 1000 & echo $!' </dev/null & wait";
+    let (exit, text) = exited(bench.run(script).await);
+    assert_eq!(exit, code(0));
+    let left = Process::of(text.trim().parse().unwrap());
+    assert!(left.is_err() || !left.unwrap().runs().unwrap());
+}
+
+#[tokio::test]
+async fn a_prompt_comes_on_standard_input_and_then_its_end() {
+    let bench = Bench::new();
+    let prompt = vec![b'x'; 300_000];
+    let opening = Opening { prompt, ..bench.opening("wc -c; cat") };
+    let place = place(&bench.host.open(opening).await);
+    let end = last(&mut watch(&bench.host, &place)).await;
+    assert_eq!(exited(end), (code(0), "300000\n".to_owned()));
+}
+
+#[tokio::test]
+async fn a_shim_whose_socket_is_gone_is_gone_around() {
+    let bench = Bench::new();
+    let place = bench.start("sleep 1000").await;
+    std::fs::remove_file(bench.host.run(task(), 1).file("ctl")).unwrap();
+    assert_eq!(bench.host.abort(place.clone()).await, Fact::Stopped);
+    assert!(!shim_of(&place).runs().unwrap());
+}
+
+#[tokio::test]
+async fn a_run_whose_directory_is_gone_is_ended_by_its_session() {
+    let bench = Bench::new();
+    let place = bench.start("sleep 1000").await;
+    std::fs::remove_dir_all(bench.host.run(task(), 1).path()).unwrap();
+    assert!(matches!(bench.host.look(place.clone()).await, Fact::Looked { .. }));
+    assert_eq!(bench.host.abort(place.clone()).await, Fact::Stopped);
+    assert!(!shim_of(&place).runs().unwrap());
+    assert!(matches!(bench.host.look(place).await, Fact::Interrupted { .. }));
 }
 
 #[tokio::test]
@@ -309,14 +388,17 @@ async fn an_earlier_processs_command_is_found_by_its_mark_and_ended() {
 }
 
 #[tokio::test]
-async fn r1_a_claim_without_a_note_is_never_started_again() {
+async fn r1_a_claim_that_nobody_holds_is_never_started_again() {
     let bench = Bench::new();
-    std::fs::write(bench.file("claims").join(format!("{}.1", task())), "").unwrap();
-    let facts = bench.host.open(bench.opening("echo run > runs")).await;
+    let run = bench.host.run(task(), 1);
+    run.make().unwrap();
+    let dead = Process { start: 1, ..Process::own().unwrap() };
+    drop(claim::take(&run, &dead).unwrap());
+    let facts = bench.host.open(bench.opening("echo run > ran")).await;
     assert!(matches!(&*facts, [Fact::Interrupted { .. }]), "{facts:?}");
-    assert!(!bench.file("runs").exists());
+    assert!(!bench.file("ran").exists());
     let unnamed = Place { task: task(), fence: FENCE, session: None };
-    assert!(matches!(bench.host.abort(unnamed).await, Fact::StopRefused { .. }));
+    assert_eq!(bench.host.abort(unnamed).await, Fact::Stopped);
 }
 
 #[tokio::test]
@@ -332,6 +414,6 @@ async fn r4_a_recycled_number_is_not_taken_for_the_command() {
     let looked = bench.host.look(another.clone()).await;
     assert!(matches!(looked, Fact::Interrupted { .. }), "{looked:?}");
     assert_eq!(bench.host.abort(another).await, Fact::Stopped);
-    assert!(Leader::parse(&session).unwrap().group_runs().unwrap());
+    assert!(shim_of(&running).runs().unwrap());
     assert_eq!(bench.host.abort(running).await, Fact::Stopped);
 }

@@ -10,10 +10,11 @@ use std::time::Duration;
 use homing_core::ids::TaskId;
 use homing_core::spec::Order;
 use homing_hosts::process::ProcessHost;
-use homing_hosts::system::processes::Leader;
 use homing_ports::contract::host::{ANSWER, Does, HostFactory};
 use homing_ports::contract::run::{CASE_MAX, Runner};
 use homing_ports::host::{Flight, Host, Opening};
+use homing_shim::claim;
+use homing_shim::run_dir::RunDir;
 use tempfile::TempDir;
 
 struct Commands {
@@ -32,7 +33,8 @@ impl Commands {
 
 impl HostFactory for Commands {
     fn host(&mut self) -> Arc<dyn Host> {
-        let host = ProcessHost::new(self.directory.path().join("claims")).unwrap();
+        let shim = vec![env!("CARGO_BIN_EXE_homing-shim").into()];
+        let host = ProcessHost::new(self.directory.path().join("runs"), shim).unwrap();
         Arc::new(host.with_grace(Duration::from_millis(200)))
     }
 
@@ -74,11 +76,11 @@ impl HostFactory for Commands {
 
     /// By the claims: whatever was started, was claimed.
     fn is_running(&mut self, task: TaskId) -> bool {
-        let claims = std::fs::read_dir(self.directory.path().join("claims")).unwrap();
-        claims.map(Result::unwrap).any(|claim| {
-            let of_task = claim.file_name().to_string_lossy().starts_with(&task.to_string());
-            let leader = Leader::parse(std::fs::read_to_string(claim.path()).unwrap().trim_end());
-            of_task && leader.is_some_and(|leader| leader.group_runs().unwrap())
+        let runs = std::fs::read_dir(self.directory.path().join("runs")).unwrap();
+        runs.map(Result::unwrap).any(|run| {
+            let of_task = run.file_name().to_string_lossy().starts_with(&task.to_string());
+            let claim = claim::find(&RunDir::at(run.path())).unwrap();
+            of_task && claim.is_some_and(|claim| claim.held)
         })
     }
 
@@ -88,10 +90,6 @@ impl HostFactory for Commands {
 
     fn lacks(&self) -> &'static [(&'static str, &'static str)] {
         &[
-            (
-                "the_record_outlives_the_driver",
-                "a command's exit is known to the process that started it alone",
-            ),
             ("t12_a_look_that_fails_says_so", "a look at a process of one's own does not fail"),
             ("c8_an_ask_is_shown_and_its_answer_reaches", "a command asks nothing"),
         ]

@@ -16,6 +16,7 @@ use homing_runtime::{
 };
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::SHIM;
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::out;
@@ -126,7 +127,10 @@ fn launch(args: Args) -> Result<Launch, Expected> {
 
 fn start(home: &Home) -> Result<Homing, Expected> {
     let store = home.hold()?;
-    let host = ProcessHost::new(home.folder("claims")).map_err(|why| home.unusable(&why))?;
+    // This very program, even when another one has taken its place on disk.
+    let shim = vec!["/proc/self/exe".into(), SHIM.into()];
+    let host = ProcessHost::new(home.folder("runs"), shim).map_err(|why| home.unusable(&why))?;
+    let host = host.with_home(home.dir());
     let clock = SystemClock::new().map_err(|why| home.unusable(&why))?;
     let ids = SystemIds::new().map_err(|why| home.unusable(&why))?;
     let runtime = Runtime::new(Box::new(store), Arc::new(clock), Arc::new(ids));

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::scene::{Scene, finish};
+use crate::scene::{Scene, finish, until};
 
 /// What differs from run to run, as letters.
 fn steady(text: &str, id: &str) -> String {
@@ -119,7 +119,7 @@ fn why_of_a_task_that_a_kill_left_behind_says_what_is_missing_and_what_is_due() 
     let scene = Scene::new();
     let gate = scene.path("gate");
     assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
-    let script = format!("read line < '{}'", gate.display());
+    let script = format!("read line < '{}'; echo kept", gate.display());
     let mut child =
         scene.command(["run", "--name", "left", "--", "sh", "-c", &script]).spawn().unwrap();
     let open = std::fs::File::options().write(true).open(&gate).unwrap();
@@ -130,12 +130,17 @@ fn why_of_a_task_that_a_kill_left_behind_says_what_is_missing_and_what_is_due() 
     assert!(text.contains("missing: the host's record of the turn's end"), "{text}");
     assert!(text.contains("what comes next\n  at 2"), "{text}");
     drop(open);
-    // The next run looks after what it finds: how that one ended is not known, and it is not called done.
+    let ended = || {
+        let runs = std::fs::read_dir(scene.path("home/runs")).unwrap();
+        runs.flatten().any(|run| run.path().join("exit").exists())
+    };
+    until(ended);
+    // The command went on by itself; the next run finds how it ended.
     assert_eq!(scene.run([], ["true"]).code, Some(0));
     let left = scene.homing(["show", "left", "--json"]).json();
     assert_eq!(
-        (left["state"].as_str(), left["cause"].as_str()),
-        (Some("failed"), Some("interrupted"))
+        (left["state"].as_str(), left["result"]["text"].as_str()),
+        (Some("completed"), Some("kept\n"))
     );
     let delivery = left["delivery"]["state"].as_str();
     assert!(matches!(delivery, Some("owed" | "sealed")), "still owed: {delivery:?}");

@@ -102,3 +102,12 @@ pub fn finish(mut child: Child) -> Said {
     assert!(!err.contains("panicked"), "{err}");
     Said { code: status.code().or(status.signal().map(|signal| -signal)), out, err }
 }
+
+/// Waits until something holds, but not for ever.
+pub fn until(mut holds: impl FnMut() -> bool) {
+    let begin = std::time::Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < LONG, "it did not come to be within {LONG:?}");
+        std::thread::yield_now();
+    }
+}

@@ -1,201 +1,264 @@
-//! Plain commands, for `homing run -- COMMAND` until children run under a supervisor of their own. Never
-//! starts an attempt twice; never knows how a command ended that outlived the process which started it.
+//! Plain commands, each under a shim of its own: they outlive this process, and nothing of how they ended is
+//! lost with it. Keeps no state that matters: what is known of an attempt is what its run's directory says.
 //!
-//! What holds: a command runs in a process group of its own, reads nothing, has an allow-listed
-//! environment, and its output is kept in memory, bounded. Its exit ends the task; what it left in its
-//! group is ended with it. A claim file per attempt keeps a crash from starting it again.
-//!
-//! What does not: a command that outlives this process loses its output and its exit, and is reported as
-//! interrupted when it ends. What leaves the process group (`setsid`) is not seen. A crash between the
-//! start and the note of it leaves a command that cannot be found.
+//! An attempt's directory is `TASK.ATTEMPT`. Its claim keeps it from being started twice whatever crashes; its
+//! exit record is the evidence. A shim that was killed leaves a claim that nobody holds: what it supervised is
+//! found by its mark and ended, and the attempt was interrupted.
 
-mod capture;
-mod claim;
-mod run;
+mod control;
+mod environment;
+mod output;
+mod start;
 mod watch;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use homing_core::fact::{ErrorClass, Fact, HostError, Picture, Presence, TurnRecord};
+use homing_core::fact::{ErrorClass, Exit, Fact, HostError, Picture, Presence, TurnRecord};
 use homing_core::ids::TaskId;
 use homing_core::spec::{Caps, Model};
 use homing_core::task::Answer;
 use homing_core::words::Tri;
 use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports};
+use homing_shim::claim::{self, Taken};
+use homing_shim::processes::{self, Process};
+use homing_shim::record::{self, Ended, Room};
+use homing_shim::run_dir::RunDir;
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
 
-use claim::{Claimed, Claims, Mark};
-use run::Run;
+use crate::system;
 use watch::Watch;
-
-use crate::system::processes::Leader;
 
 /// Between asking a command to end and insisting.
 const GRACE: Duration = Duration::from_secs(5);
-/// Insisting takes its time too; longer than this, and the abort is not confirmed.
-const STOP_MAX: Duration = Duration::from_secs(20);
-/// So many commands that are over can still be asked about.
-const OVER_MAX: usize = 64;
+/// Of each output stream of an attempt.
+const SPOOL: u64 = 128 << 20;
+
+const ABORTED: &str = "it was aborted before it started";
 
 /// The host that runs plain commands. Its methods need a tokio runtime around them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ProcessHost {
-    claims: Claims,
-    table: Mutex<Table>,
+    runs: PathBuf,
+    /// How a shim is started; the run's directory comes last.
+    shim: Vec<OsString>,
     grace: Duration,
+    spool: u64,
+    /// Given to every command besides.
+    home: Option<OsString>,
+    table: Arc<Mutex<Table>>,
 }
 
 type Key = (TaskId, u32);
 
 #[derive(Debug, Default)]
 struct Table {
-    known: BTreeMap<Key, Known>,
     watches: BTreeMap<Key, AbortHandle>,
-    /// No longer watched, oldest first.
-    over: VecDeque<Key>,
+    /// Opened by this process: nothing was missed of them.
+    own: BTreeSet<Key>,
 }
 
-#[derive(Debug, Clone)]
-enum Known {
-    Run(Arc<Run>),
-    /// Aborted before it was opened: it is never started.
-    Void,
-}
-
-/// What is known of an attempt.
+/// What a run's directory says.
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Found {
-    Run(Arc<Run>),
-    /// Started by a process before this one.
-    Left(Leader),
-    /// Claimed by a process before this one, which wrote nothing down.
-    Blank,
     Nothing,
-    Odd(Arc<str>),
+    Running(Process),
+    Ended(record::Exit),
+    /// The shim is gone and wrote no end down.
+    Lost(Process),
 }
 
 impl ProcessHost {
-    /// Claims are kept in `directory`, which is made if it is not there.
-    pub fn new(directory: impl Into<PathBuf>) -> io::Result<Self> {
-        let claims = Claims::new(directory.into())?;
-        Ok(Self { claims, table: Mutex::default(), grace: GRACE })
+    /// Runs are kept in `runs`, which is made if it is not there.
+    pub fn new(runs: impl Into<PathBuf>, shim: Vec<OsString>) -> io::Result<Self> {
+        let runs = runs.into();
+        RunDir::at(&runs).make()?;
+        let table = Arc::default();
+        Ok(Self { runs, shim, grace: GRACE, spool: SPOOL, home: None, table })
     }
 
     /// How long a command that is asked to end may take before it is killed.
+    #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
+    }
+
+    /// How many bytes of each output stream are kept.
+    #[must_use]
+    pub fn with_spool(mut self, bytes: u64) -> Self {
+        self.spool = bytes;
+        self
+    }
+
+    /// What `HOMING_HOME` is for a command.
+    #[must_use]
+    pub fn with_home(mut self, home: impl Into<OsString>) -> Self {
+        self.home = Some(home.into());
+        self
+    }
+
+    /// Where an attempt's files are.
+    pub fn run(&self, task: TaskId, attempt: u32) -> RunDir {
+        RunDir::at(self.runs.join(run_name(task, attempt)))
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open_now(&self, opening: &Opening) -> Vec<Fact> {
-        let key = (opening.task, opening.attempt);
-        let mut table = self.lock();
-        match table.known.get(&key) {
-            Some(Known::Run(run)) => return made(run.leader()),
-            Some(Known::Void) => {
-                return vec![not_started("aborted", "it was aborted before it started")];
-            }
-            None => {}
-        }
-        let claim = match self.claims.take(opening.task, opening.attempt) {
-            Ok(Claimed::Now(claim)) => claim,
-            Ok(Claimed::Before(mark)) => return found_again(mark),
-            Err(why) => {
-                let error = HostError::new(ErrorClass::Transient, "claim", &why.to_string());
-                return vec![Fact::StartFailed { error }];
-            }
+    fn find(&self, place: &Place) -> Result<Found, String> {
+        let found = find(&self.run(place.task, place.fence.attempt));
+        let found = found.map_err(|why| format!("its run cannot be read: {why}"))?;
+        let Some(session) = &place.session else {
+            return Ok(found);
         };
-        let run = match Run::start(opening, self.grace) {
-            Ok(run) => Arc::new(run),
-            Err(error) => {
-                claim.give_up();
-                return vec![Fact::StartFailed { error }];
-            }
+        let Some(named) = Process::parse(session) else {
+            return Err(format!("{session:?} is not a session of the process host"));
         };
-        table.known.insert(key, Known::Run(Arc::clone(&run)));
-        if let Err(why) = claim.note(run.leader()) {
-            run.stop();
-            let error = HostError::new(ErrorClass::Transient, "claim", &why.to_string());
-            return vec![Fact::StartFailed { error }];
+        match &found {
+            // Its directory is gone: after a power failure, or by somebody's hand.
+            Found::Nothing if named.runs().unwrap_or(false) => Ok(Found::Running(named)),
+            Found::Nothing => Ok(Found::Lost(named)),
+            Found::Running(shim) | Found::Lost(shim) if *shim != named => {
+                Err(format!("{session} is not what this attempt was started as"))
+            }
+            Found::Running(_) | Found::Lost(_) | Found::Ended(_) => Ok(found),
         }
-        made(run.leader())
     }
 
-    fn find(&self, place: &Place) -> Found {
-        let key = (place.task, place.fence.attempt);
-        match self.lock().known.get(&key) {
-            Some(Known::Run(run)) => return Found::Run(Arc::clone(run)),
-            Some(Known::Void) => return Found::Nothing,
-            None => {}
+    /// What a lost shim supervised is ended; then nothing of the attempt runs.
+    async fn end_orphans(&self, task: TaskId, attempt: u32, shim: &Process) -> io::Result<()> {
+        let mark = mark(task, attempt);
+        let child = record::Child::read(&self.run(task, attempt))?;
+        let pipes = child.map(|child| child.pipes).unwrap_or_default();
+        system::processes::end_all(|| processes::marked(&mark, &pipes, shim), self.grace).await
+    }
+
+    /// A run of which nothing runs any more.
+    async fn lost(&self, task: TaskId, attempt: u32, shim: &Process) -> Fact {
+        match self.end_orphans(task, attempt, shim).await {
+            Ok(()) => Fact::Interrupted { why: why_lost(shim).into() },
+            Err(why) => Fact::LookFailed { why: why.to_string().into() },
         }
-        if let Some(session) = &place.session {
-            let odd =
-                || Found::Odd(format!("{session:?} is not a session of the process host").into());
-            return Leader::parse(session).map_or_else(odd, Found::Left);
+    }
+
+    async fn look_at(&self, place: &Place) -> Fact {
+        match self.find(place) {
+            Ok(Found::Running(_)) => running(Tri::Yes),
+            Ok(Found::Ended(exit)) => self.exited(place, &exit),
+            Ok(Found::Lost(shim)) => self.lost(place.task, place.fence.attempt, &shim).await,
+            Ok(Found::Nothing) => {
+                Fact::LookFailed { why: "nothing of this attempt was started here".into() }
+            }
+            Err(why) => Fact::LookFailed { why: why.into() },
         }
-        match self.claims.find(key.0, key.1) {
-            Ok(Some(Mark::Started(leader))) => Found::Left(leader),
-            Ok(Some(Mark::Blank)) => Found::Blank,
-            Ok(None) => Found::Nothing,
-            Err(why) => Found::Odd(why.to_string().into()),
+    }
+
+    fn exited(&self, place: &Place, exit: &record::Exit) -> Fact {
+        let run = self.run(place.task, place.fence.attempt);
+        match exit_of(&exit.ended) {
+            Some(code) => match output::text(&run, exit, code) {
+                Ok(text) => Fact::Exited { exit: code, text },
+                Err(why) => Fact::LookFailed { why: format!("its output: {why}").into() },
+            },
+            None => Fact::Interrupted { why: "the command was not started".into() },
         }
     }
 
     async fn stop(&self, place: &Place) -> Fact {
-        match self.find(place) {
-            Found::Run(run) => {
-                run.stop();
-                match timeout(STOP_MAX.max(self.grace * 2), run.ended()).await {
-                    Ok(Fact::LookFailed { why }) => Fact::StopRefused { why },
-                    Ok(_) => Fact::Stopped,
-                    Err(_) => Fact::StopRefused { why: "the command does not end".into() },
-                }
-            }
-            Found::Left(leader) => match leader.end_group(self.grace).await {
-                Ok(()) => Fact::Stopped,
-                Err(why) => Fact::StopRefused { why: why.to_string().into() },
+        let (task, attempt) = (place.task, place.fence.attempt);
+        let run = self.run(task, attempt);
+        let refused = |why: String| Fact::StopRefused { why: why.into() };
+        let found = match self.find(place) {
+            Ok(Found::Nothing) => void(&run),
+            Ok(found) => Ok(found),
+            Err(why) => return refused(why),
+        };
+        let stopped = match found {
+            Ok(Found::Running(shim)) => match control::stop(&run, &shim, self.grace).await {
+                Ok(()) => self.after_stop(&run, task, attempt, &shim).await,
+                Err(why) => Err(why),
             },
-            Found::Blank => Fact::StopRefused { why: UNKNOWN_START.into() },
-            Found::Nothing => {
-                let key = (place.task, place.fence.attempt);
-                self.lock().known.entry(key).or_insert(Known::Void);
-                Fact::Stopped
-            }
-            Found::Odd(why) => Fact::StopRefused { why },
+            Ok(Found::Lost(shim)) => self.end_orphans(task, attempt, &shim).await,
+            Ok(Found::Ended(_) | Found::Nothing) => Ok(()),
+            Err(why) => Err(why),
+        };
+        match stopped {
+            Ok(()) => Fact::Stopped,
+            Err(why) => refused(why.to_string()),
+        }
+    }
+
+    /// The shim is gone: if it wrote no end down, it was killed, and what is left is ended here.
+    async fn after_stop(
+        &self,
+        run: &RunDir,
+        task: TaskId,
+        attempt: u32,
+        shim: &Process,
+    ) -> io::Result<()> {
+        match find(run)? {
+            Found::Ended(_) | Found::Nothing => Ok(()),
+            Found::Lost(_) | Found::Running(_) => self.end_orphans(task, attempt, shim).await,
         }
     }
 }
 
-const UNKNOWN_START: &str =
-    "homing ended while it started the command; whether it was started, and runs, is not known";
-const UNKNOWN_END: &str =
-    "the command outlived the homing that started it; how it ended is not known";
-
-fn made(leader: &Leader) -> Vec<Fact> {
-    vec![Fact::SessionMade { session: leader.to_string().into() }, Fact::PromptTaken]
+fn run_name(task: TaskId, attempt: u32) -> String {
+    format!("{task}.{attempt}")
 }
 
-fn not_started(name: &str, why: &str) -> Fact {
-    Fact::StartFailed { error: HostError::new(ErrorClass::Other, name, why) }
+/// In the environment of a command and of all below it.
+fn mark(task: TaskId, attempt: u32) -> String {
+    format!("HOMING_RUN={}", run_name(task, attempt))
 }
 
-/// An attempt that was opened before: never started again.
-fn found_again(mark: Mark) -> Vec<Fact> {
-    match mark {
-        Mark::Blank => vec![Fact::Interrupted { why: UNKNOWN_START.into() }],
-        Mark::Started(leader) => match leader.group_runs() {
-            Ok(true) => made(&leader),
-            Ok(false) => vec![Fact::Interrupted { why: UNKNOWN_END.into() }],
-            Err(why) => vec![Fact::StartUnsure { why: why.to_string().into() }],
-        },
+fn find(run: &RunDir) -> io::Result<Found> {
+    let ended = || record::Exit::read(run);
+    if let Some(exit) = ended()? {
+        return Ok(Found::Ended(exit));
+    }
+    match claim::find(run)? {
+        None => Ok(Found::Nothing),
+        Some(claim) if claim.held => Ok(Found::Running(claim.shim)),
+        // It may have written the end down and let go since.
+        Some(claim) => Ok(ended()?.map_or(Found::Lost(claim.shim), Found::Ended)),
+    }
+}
+
+/// Takes the claim of an attempt that never was, so that it never will be.
+fn void(run: &RunDir) -> io::Result<Found> {
+    run.make()?;
+    match claim::take(run, &Process::own()?)? {
+        Taken::Now(_) => {
+            let ended = Ended::NotStarted { soon: false, why: ABORTED.to_owned() };
+            let exit = record::Exit { ended, asked: true, out: 0, err: 0, lost: 0, left: 0 };
+            Room::take(run)?.write(&exit)?;
+            Ok(Found::Ended(exit))
+        }
+        Taken::Before => find(run),
+    }
+}
+
+fn why_lost(shim: &Process) -> String {
+    match shim.is_of_this_boot() {
+        Ok(false) => "the machine was started anew while the command ran".to_owned(),
+        Ok(true) | Err(_) => {
+            "the shim that supervised the command was killed; what it left was ended".to_owned()
+        }
+    }
+}
+
+fn exit_of(ended: &Ended) -> Option<Exit> {
+    match ended {
+        Ended::Code(code) => Some(Exit { code: Some(*code), signal: None }),
+        Ended::Signal(signal) => Some(Exit { code: None, signal: Some(*signal) }),
+        Ended::NotStarted { .. } => None,
     }
 }
 
@@ -210,22 +273,6 @@ fn running(same_host: Tri) -> Fact {
             session: Presence::Present,
             same_host,
         },
-    }
-}
-
-fn look_at(found: Found) -> Fact {
-    match found {
-        Found::Run(run) => run.end().unwrap_or_else(|| running(Tri::Yes)),
-        Found::Left(leader) => match leader.group_runs() {
-            Ok(true) => running(Tri::Unknown),
-            Ok(false) => Fact::Interrupted { why: UNKNOWN_END.into() },
-            Err(why) => Fact::LookFailed { why: why.to_string().into() },
-        },
-        Found::Blank => Fact::Interrupted { why: UNKNOWN_START.into() },
-        Found::Nothing => {
-            Fact::LookFailed { why: "nothing of this attempt was started here".into() }
-        }
-        Found::Odd(why) => Fact::LookFailed { why },
     }
 }
 
@@ -253,12 +300,12 @@ impl Host for ProcessHost {
     }
 
     fn open(&self, opening: Opening) -> Flight<'_, Vec<Fact>> {
-        Box::pin(async move { self.open_now(&opening) })
+        Box::pin(async move { self.open_now(&opening).await })
     }
 
     /// The first prompt came with the command; there is no other.
     fn prompt(&self, prompting: Prompting) -> Flight<'_, Fact> {
-        let why = match (prompting.fence.turn, Leader::parse(&prompting.session)) {
+        let why = match (prompting.fence.turn, Process::parse(&prompting.session)) {
             (0 | 1, Some(_)) => return Box::pin(std::future::ready(Fact::PromptTaken)),
             (_, Some(_)) => "a command takes no further prompts",
             (_, None) => "it is not a session of the process host",
@@ -269,28 +316,24 @@ impl Host for ProcessHost {
 
     fn watch(&self, place: Place, reports: Arc<dyn Reports>) {
         let key = (place.task, place.fence.attempt);
-        let found = self.find(&place);
-        let watch = Watch { place, reports, grace: self.grace };
-        let watch = tokio::spawn(watch.watch(found)).abort_handle();
+        let fresh = self.lock().own.contains(&key);
+        let watch = Watch { host: self.clone(), place, reports, fresh };
+        let watch = tokio::spawn(watch.watch()).abort_handle();
         if let Some(before) = self.lock().watches.insert(key, watch) {
             before.abort();
         }
     }
 
     fn unwatch(&self, task: TaskId, attempt: u32) {
-        let key = (task, attempt);
         let mut table = self.lock();
-        if let Some(watch) = table.watches.remove(&key) {
+        table.own.remove(&(task, attempt));
+        if let Some(watch) = table.watches.remove(&(task, attempt)) {
             watch.abort();
-        }
-        table.let_go(key);
-        if !table.runs(key) {
-            self.claims.forget(task, attempt);
         }
     }
 
     fn look(&self, place: Place) -> Flight<'_, Fact> {
-        Box::pin(async move { look_at(self.find(&place)) })
+        Box::pin(async move { self.look_at(&place).await })
     }
 
     fn abort(&self, place: Place) -> Flight<'_, Fact> {
@@ -302,42 +345,13 @@ impl Host for ProcessHost {
     }
 
     fn transcript(&self, place: Place) -> Flight<'_, Result<Vec<u8>, String>> {
-        let told = match self.find(&place) {
-            Found::Run(run) => Ok(run.transcript()),
-            Found::Left(_) => {
-                Err("its output went to the homing that started it, and is gone".to_owned())
+        let told = self.find(&place).and_then(|found| match found {
+            Found::Nothing => Err("nothing of this attempt was started here".to_owned()),
+            Found::Running(_) | Found::Ended(_) | Found::Lost(_) => {
+                let run = self.run(place.task, place.fence.attempt);
+                output::transcript(&run).map_err(|why| why.to_string())
             }
-            Found::Blank | Found::Nothing => {
-                Err("nothing of this attempt was started here".to_owned())
-            }
-            Found::Odd(why) => Err(why.to_string()),
-        };
+        });
         Box::pin(std::future::ready(told))
-    }
-}
-
-impl Table {
-    fn runs(&self, key: Key) -> bool {
-        match self.known.get(&key) {
-            Some(Known::Run(run)) => run.end().is_none(),
-            Some(Known::Void) | None => false,
-        }
-    }
-
-    /// Nobody watches it any more: of those that are over, only the latest are kept.
-    fn let_go(&mut self, key: Key) {
-        if !self.over.contains(&key) {
-            self.over.push_back(key);
-        }
-        for _ in OVER_MAX..self.over.len() {
-            let Some(oldest) = self.over.pop_front() else {
-                return;
-            };
-            if self.runs(oldest) || self.watches.contains_key(&oldest) {
-                self.over.push_back(oldest);
-            } else {
-                self.known.remove(&oldest);
-            }
-        }
     }
 }

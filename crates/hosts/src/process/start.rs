@@ -1,0 +1,137 @@
+//! Starting an attempt: its directory, its spec, its shim. Whatever crashes in between, the claim decides who
+//! runs it, and that it is run once.
+
+use std::io;
+use std::process::Stdio;
+
+use homing_core::fact::{ErrorClass, Fact, HostError};
+use homing_ports::host::Opening;
+use homing_shim::frames::{self, Frame};
+use homing_shim::processes::Process;
+use homing_shim::record::{Ended, Exit};
+use homing_shim::run_dir::{RunDir, private};
+use homing_shim::spec::Spec;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::Command;
+
+use super::{Found, ProcessHost, environment, find};
+
+impl ProcessHost {
+    pub(super) async fn open_now(&self, opening: &Opening) -> Vec<Fact> {
+        let run = self.run(opening.task, opening.attempt);
+        let found = match find(&run) {
+            Ok(Found::Nothing) => match self.start(&run, opening).await {
+                Ok(found) => found,
+                Err(error) => return vec![Fact::StartFailed { error }],
+            },
+            Ok(found) => found,
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Found::Nothing,
+            Err(why) => return vec![Fact::StartUnsure { why: why.to_string().into() }],
+        };
+        self.opened(opening, found).await
+    }
+
+    async fn start(&self, run: &RunDir, opening: &Opening) -> Result<Found, HostError> {
+        let spec = self.spec(opening)?;
+        let prepared = prepare(run, opening, &spec);
+        prepared.map_err(|why| transient("run", &why))?;
+        let said = self.spawn(run).await.map_err(|why| transient("shim", &why))?;
+        if said == "started" {
+            self.lock().own.insert((opening.task, opening.attempt));
+        }
+        let found = find(run).map_err(|why| transient("run", &why))?;
+        if found == Found::Nothing {
+            let why = format!("the shim ended before it began ({said:?})");
+            return Err(HostError::new(ErrorClass::Transient, "shim", &why));
+        }
+        Ok(found)
+    }
+
+    fn spec(&self, opening: &Opening) -> Result<Spec, HostError> {
+        let order = &opening.order;
+        if order.command.is_empty() {
+            let why = "the process host runs a command, and none was given";
+            return Err(HostError::new(ErrorClass::Other, "command", why));
+        }
+        Ok(Spec {
+            command: order.command.iter().map(Into::into).collect(),
+            env: environment::of(opening, self.home.as_deref())?,
+            cwd: order.cwd.as_ref().map(Into::into),
+            reads: !opening.prompt.is_empty(),
+            spool: self.spool,
+            grace: self.grace,
+        })
+    }
+
+    /// Starts the shim and waits for its one line; it goes on whatever becomes of this process.
+    async fn spawn(&self, run: &RunDir) -> io::Result<String> {
+        let Some((program, arguments)) = self.shim.split_first() else {
+            return Err(io::Error::other("nobody said how a shim is started"));
+        };
+        let (said, says) = io::pipe()?;
+        let log = private().append(true).create(true).open(run.file("log"))?;
+        let mut command = Command::new(program);
+        command.arg0("homing").args(arguments).arg(run.path()).env_clear();
+        command.stdin(Stdio::null()).stdout(says).stderr(log);
+        // Nobody waits for it here: it is reaped when it ends, as long as this process is its parent.
+        drop(command.spawn()?);
+        // The writing end is the shim's alone, so that its end is seen.
+        drop(command);
+        first_line(Receiver::from_owned_fd(said.into())?).await
+    }
+
+    /// What is told of an attempt that was claimed, by this process or by one before it.
+    async fn opened(&self, opening: &Opening, found: Found) -> Vec<Fact> {
+        match found {
+            Found::Running(shim) => made(&shim),
+            Found::Ended(Exit { ended: Ended::NotStarted { soon, why }, .. }) => {
+                let class = if soon { ErrorClass::Transient } else { ErrorClass::Other };
+                vec![Fact::StartFailed { error: HostError::new(class, "spawn", &why) }]
+            }
+            // The watch tells how it ended.
+            Found::Ended(_) => {
+                match homing_shim::claim::find(&self.run(opening.task, opening.attempt)) {
+                    Ok(Some(claim)) => made(&claim.shim),
+                    Ok(None) => {
+                        vec![Fact::StartUnsure { why: "its claim is gone".into() }]
+                    }
+                    Err(why) => vec![Fact::StartUnsure { why: why.to_string().into() }],
+                }
+            }
+            Found::Lost(shim) => vec![self.lost(opening.task, opening.attempt, &shim).await],
+            Found::Nothing => vec![Fact::StartUnsure { why: "nothing was started".into() }],
+        }
+    }
+}
+
+fn prepare(run: &RunDir, opening: &Opening, spec: &Spec) -> io::Result<()> {
+    run.make()?;
+    if spec.reads {
+        let frame = Frame { n: 1, bytes: opening.prompt.clone(), last: true };
+        frames::append(run, &frame)?;
+    }
+    spec.write(run)
+}
+
+async fn first_line(pipe: Receiver) -> io::Result<String> {
+    let mut line = Vec::new();
+    let mut bytes = [0; 256];
+    while !line.contains(&b'\n') {
+        pipe.readable().await?;
+        match pipe.try_read(&mut bytes) {
+            Ok(0) => break,
+            Ok(count) => line.extend_from_slice(&bytes[..count]),
+            Err(why) if why.kind() == io::ErrorKind::WouldBlock => {}
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(String::from_utf8_lossy(&line).lines().next().unwrap_or_default().to_owned())
+}
+
+fn made(shim: &Process) -> Vec<Fact> {
+    vec![Fact::SessionMade { session: shim.to_string().into() }, Fact::PromptTaken]
+}
+
+fn transient(name: &str, why: &io::Error) -> HostError {
+    HostError::new(ErrorClass::Transient, name, &why.to_string())
+}

@@ -1,0 +1,188 @@
+//! How a run ended, as a file that is there once nothing of it runs; and the child's name while it does.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::processes::Process;
+use crate::run_dir::{RunDir, private};
+
+const EXIT: &str = "exit";
+const CHILD: &str = "child";
+/// Room that is taken before the child starts, so that a full disk cannot lose its end.
+const ROOM: usize = 4 << 10;
+const WHY_MAX: usize = 1 << 10;
+
+/// How a child ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    Code(i32),
+    Signal(i32),
+    /// It was never started; `soon` when the machine may have room for it again.
+    NotStarted {
+        soon: bool,
+        why: String,
+    },
+}
+
+/// All that is known of the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exit {
+    pub ended: Ended,
+    /// It was asked to.
+    pub asked: bool,
+    /// Bytes it wrote.
+    pub out: u64,
+    pub err: u64,
+    /// Bytes that the disk did not take.
+    pub lost: u64,
+    /// Processes that it left behind and that were ended.
+    pub left: u64,
+}
+
+/// A place for the record, on disk before it is needed.
+#[derive(Debug)]
+pub struct Room {
+    file: File,
+    run: RunDir,
+}
+
+impl Room {
+    pub fn take(run: &RunDir) -> io::Result<Self> {
+        let file = private().write(true).create(true).truncate(true).open(run.file("exit.new"))?;
+        file.write_all_at(&[b'\n'; ROOM], 0)?;
+        Ok(Self { file, run: run.clone() })
+    }
+
+    /// May be tried again.
+    pub fn write(&self, exit: &Exit) -> io::Result<()> {
+        self.file.write_all_at(exit.text().as_bytes(), 0)?;
+        std::fs::rename(self.run.file("exit.new"), self.run.file(EXIT))
+    }
+}
+
+impl Exit {
+    fn text(&self) -> String {
+        let how = match &self.ended {
+            Ended::Code(code) => format!("code {code}"),
+            Ended::Signal(signal) => format!("signal {signal}"),
+            Ended::NotStarted { soon, why } => {
+                let class = if *soon { "soon" } else { "never" };
+                let why: String = why.chars().filter(|c| !c.is_control()).take(WHY_MAX).collect();
+                format!("{class} {why}")
+            }
+        };
+        let Self { asked, out, err, lost, left, .. } = self;
+        format!("{how}\nasked {asked}\nout {out}\nerr {err}\nlost {lost}\nleft {left}\nend\n")
+    }
+
+    /// None while something of the run may run.
+    pub fn read(run: &RunDir) -> io::Result<Option<Self>> {
+        let Some(bytes) = run.get(EXIT)? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let broken = || io::Error::new(io::ErrorKind::InvalidData, "the exit record is broken");
+        Self::parse(&text).map(Some).ok_or_else(broken)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let (word, rest) = lines.next()?.split_once(' ')?;
+        let why = || rest.to_owned();
+        let ended = match word {
+            "code" => Ended::Code(rest.parse().ok()?),
+            "signal" => Ended::Signal(rest.parse().ok()?),
+            "soon" => Ended::NotStarted { soon: true, why: why() },
+            "never" => Ended::NotStarted { soon: false, why: why() },
+            _ => return None,
+        };
+        let mut exit = Self { ended, asked: false, out: 0, err: 0, lost: 0, left: 0 };
+        for line in lines {
+            let Some((word, rest)) = line.split_once(' ') else {
+                return (line == "end").then_some(exit);
+            };
+            match word {
+                "asked" => exit.asked = rest == "true",
+                "out" => exit.out = rest.parse().ok()?,
+                "err" => exit.err = rest.parse().ok()?,
+                "lost" => exit.lost = rest.parse().ok()?,
+                "left" => exit.left = rest.parse().ok()?,
+                // A later release may say more.
+                _ => {}
+            }
+        }
+        None
+    }
+}
+
+/// A child that was started, and the pipes it writes to: by these, what is left of it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Child {
+    pub process: Process,
+    /// Their numbers, as the kernel calls them.
+    pub pipes: Vec<u64>,
+}
+
+impl Child {
+    pub fn write(&self, run: &RunDir) -> io::Result<()> {
+        let pipes: String = self.pipes.iter().map(|pipe| format!("pipe {pipe}\n")).collect();
+        run.put(CHILD, format!("{}\n{pipes}", self.process).as_bytes())
+    }
+
+    /// None when none was started, or a crash came between.
+    pub fn read(run: &RunDir) -> io::Result<Option<Self>> {
+        let Some(text) = run.get(CHILD)? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(&text);
+        let mut lines = text.lines();
+        let process = lines.next().and_then(Process::parse);
+        let pipes = lines.filter_map(|line| line.strip_prefix("pipe ")?.parse().ok()).collect();
+        Ok(process.map(|process| Self { process, pipes }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_reads_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDir::at(directory.path());
+        assert_eq!(Child::read(&run).unwrap(), None);
+        let child = Child { process: Process::own().unwrap(), pipes: vec![4, 5] };
+        child.write(&run).unwrap();
+        assert_eq!(Child::read(&run).unwrap(), Some(child));
+    }
+
+    #[test]
+    fn a_record_reads_back_and_half_a_record_is_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDir::at(directory.path());
+        let room = Room::take(&run).unwrap();
+        assert_eq!(Exit::read(&run).unwrap(), None);
+        let failed = Ended::NotStarted { soon: true, why: "no\nroom".to_owned() };
+        for ended in [Ended::Code(-3), Ended::Signal(9), failed] {
+            let exit = Exit { ended, asked: true, out: 1, err: 2, lost: 3, left: 4 };
+            let text = exit.text();
+            for cut in 0..text.len() - 1 {
+                assert_eq!(Exit::parse(&text[..cut]), None, "{cut}");
+            }
+            let one_line = |exit: Exit| match exit.ended {
+                Ended::NotStarted { soon, why } => {
+                    let why = why.replace('\n', "");
+                    Exit { ended: Ended::NotStarted { soon, why }, ..exit }
+                }
+                Ended::Code(_) | Ended::Signal(_) => exit,
+            };
+            assert_eq!(Exit::parse(&text), Some(one_line(exit)));
+        }
+        let exit = Exit { ended: Ended::Code(0), asked: false, out: 0, err: 0, lost: 0, left: 0 };
+        room.write(&exit).unwrap();
+        assert_eq!(Exit::read(&run).unwrap(), Some(exit));
+        std::fs::write(run.file(EXIT), "code zero\nend\n").unwrap();
+        assert!(Exit::read(&run).is_err());
+    }
+}

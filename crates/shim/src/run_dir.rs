@@ -1,0 +1,70 @@
+//! Owns the names of the files in a run's directory, and making them for their owner's eyes only.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+/// The directory of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir(PathBuf);
+
+impl RunDir {
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Makes it, with all above it; there already is as good.
+    pub fn make(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.0)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Writes a whole file at once: a reader sees all of it or none.
+    pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let new = self.file(&format!("{name}.{}", std::process::id()));
+        let mut file = private().write(true).create(true).truncate(true).open(&new)?;
+        io::Write::write_all(&mut file, bytes)?;
+        std::fs::rename(&new, self.file(name))
+    }
+
+    /// None when it is not there.
+    pub fn get(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match std::fs::read(self.file(name)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(why) => Err(why),
+        }
+    }
+
+    pub fn listen(&self) -> io::Result<UnixListener> {
+        let directory = File::open(&self.0)?;
+        UnixListener::bind(near(&directory))
+    }
+
+    pub fn connect(&self) -> io::Result<UnixStream> {
+        let directory = File::open(&self.0)?;
+        UnixStream::connect(near(&directory))
+    }
+}
+
+/// A socket's path holds 108 bytes; a directory's may be longer.
+fn near(directory: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/ctl", directory.as_raw_fd()))
+}
+
+/// For files that only their owner may read.
+pub fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}

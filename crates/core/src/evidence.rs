@@ -47,7 +47,7 @@ impl EndSeen {
 #[serde(default)]
 pub struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub end: Option<EndSeen>,
+    pub end: Option<Box<EndSeen>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
     /// Calls that were seen to begin and not to end, by id.
@@ -123,14 +123,16 @@ impl Evidence {
             }
             Fact::Looked { picture } => self.looked(picture, tick),
             Fact::LookFailed { .. } if active(Bug::FailedLookIsEnd) => {
-                self.end = Some(EndSeen::guessed(tick))
+                self.end = Some(Box::new(EndSeen::guessed(tick)))
             }
-            Fact::EndHint if active(Bug::HintIsEnd) => self.end = Some(EndSeen::guessed(tick)),
+            Fact::EndHint if active(Bug::HintIsEnd) => {
+                self.end = Some(Box::new(EndSeen::guessed(tick)))
+            }
             Fact::ErrorHint { error } if active(Bug::HintIsFailure) => {
-                self.end = Some(EndSeen {
+                self.end = Some(Box::new(EndSeen {
                     error: Some(Box::new(error.clone())),
                     ..EndSeen::guessed(tick)
-                });
+                }));
             }
             Fact::LookFailed { .. } => self.doubt = Doubt::LookFailed,
             Fact::OddWord { .. } => self.doubt = Doubt::OddWord,
@@ -176,14 +178,14 @@ impl Evidence {
                 self.tools_ran |= end.tools_ran;
                 self.doubt = Doubt::None;
                 self.busy = Tri::Unknown;
-                self.end = Some(EndSeen {
+                self.end = Some(Box::new(EndSeen {
                     finish: end.finish,
                     error: end.error.clone().map(Box::new),
                     text: end.text.as_ref().map(|text| text.text),
                     said: end.text.as_ref().is_some_and(|text| !text.text.blank),
                     tools_ran: end.tools_ran,
                     tick,
-                });
+                }));
             }
         }
     }
@@ -214,14 +216,14 @@ impl Evidence {
                 ))
             }
         };
-        self.end = Some(EndSeen {
+        self.end = Some(Box::new(EndSeen {
             finish: Finish::Stop,
             error: error.map(Box::new),
             text,
             said: text.is_some_and(|text| !text.blank),
             tools_ran: true,
             tick,
-        });
+        }));
     }
 
     fn looked(&mut self, picture: &Picture, tick: u64) {

@@ -34,7 +34,7 @@ pub fn begin(id: TaskId, record: &TaskRecord, line: Line) -> Option<Task> {
     task.arrival = line.seq;
     task.launched_by = *launched_by;
     task.depth = *depth;
-    task.after = after.clone();
+    task.after = after.clone().into();
     if let Some(session) = adopted {
         task.adopted = true;
         task.state = State::Running;
@@ -95,12 +95,12 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             task.parent = to.clone();
             task.batch = batch.clone();
         }
-        TaskRecord::Reserved { amount, .. } => task.reserved = task.reserved.plus(*amount),
+        TaskRecord::Reserved { amount, .. } => task.reserved = task.reserved.plus(*amount).into(),
         TaskRecord::Refunded { amount, used, .. } => {
-            task.reserved = task.reserved.minus(*amount);
-            task.spent_below = task.spent_below.plus(*used);
+            task.reserved = task.reserved.minus(*amount).into();
+            task.spent_below = task.spent_below.plus(*used).into();
         }
-        TaskRecord::Charged { used, .. } => task.spent_below = task.spent_below.plus(*used),
+        TaskRecord::Charged { used, .. } => task.spent_below = task.spent_below.plus(*used).into(),
         TaskRecord::TelemetryTaken { generation } => {
             task.telemetry.retain(|owed| owed != generation)
         }
@@ -159,7 +159,7 @@ fn attempt_opened(task: &mut Task, record: &TaskRecord) {
     task.turn = Turn::default();
     task.evidence = Evidence::default();
     task.asks.clear();
-    task.spent_before = task.spent_before.plus(task.spent);
+    task.spent_before = task.spent_before.plus(task.spent).into();
     task.spent = Spend::default();
 }
 

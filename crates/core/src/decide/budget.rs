@@ -42,11 +42,11 @@ impl<'w> Case<'w> {
         let (Some(task), Some(last)) = (self.world.task(owner), self.world.task(spender)) else {
             return;
         };
-        let budget = task.brief.budget;
+        let budget = &task.brief.budget;
         let used = task.used();
         let stopped = if budget.reached(used) {
             task
-        } else if budget.fits(used.plus(task.reserved), Spend::default()) {
+        } else if budget.fits(used.plus(*task.reserved), Spend::default()) {
             return;
         } else {
             last

@@ -183,14 +183,14 @@ impl Case<'_> {
     }
 
     fn affordable(&self, spec: &Spec) -> Result<(), Refusal> {
-        let wanted = spec.brief.budget;
+        let wanted = &spec.brief.budget;
         if !wanted.counts() {
             return Ok(());
         }
         let Some(owner) = spec.launched_by.and_then(|above| self.account(above)) else {
             return Ok(());
         };
-        let taken = owner.used().plus(owner.reserved);
+        let taken = owner.used().plus(*owner.reserved);
         if owner.brief.budget.fits(taken, wanted.as_spend()) {
             return Ok(());
         }

@@ -4,9 +4,8 @@ use homing_core::fact::{Call, Fact};
 use homing_core::input::Input;
 use homing_core::step;
 use homing_core::time::mix;
-use rustix::time::{ClockId, clock_gettime};
 
-use crate::{Table, crowd};
+use crate::{Table, busy, crowd};
 
 /// Events that are counted, of each kind.
 const EVENTS: u64 = 400_000;
@@ -16,12 +15,6 @@ const CHUNK: usize = 100;
 
 /// How often a figure is taken; the least counts, the others were disturbed.
 const TAKES: usize = 3;
-
-/// Nanoseconds that this thread has computed.
-fn busy() -> i64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
 
 /// Nanoseconds per event: of those that memory alone keeps, and of those that are journaled.
 fn cost(count: u64) -> (f64, f64) {

@@ -87,7 +87,7 @@ pub enum Effect {
     Compose {
         parent: ParentRef,
         id: DebriefId,
-        batch: (BatchId, Option<Origin>),
+        batch: Box<(BatchId, Option<Origin>)>,
         notices: Vec<(TaskId, u32)>,
         running: Vec<TaskId>,
     },
@@ -250,7 +250,8 @@ pub fn parent_wants(who: &ParentRef, world: &World, now: u64, out: &mut Vec<Effe
         (Ready::Yes, Some((batch, notices))) => {
             let running = parent.living.iter().copied().take(RUNNING_NAMED).collect();
             let id = debrief_id(who, &notices, world);
-            out.push(Effect::Compose { parent: who.clone(), id, batch, notices, running });
+            let (parent, batch) = (who.clone(), Box::new(batch));
+            out.push(Effect::Compose { parent, id, batch, notices, running });
         }
     }
 }

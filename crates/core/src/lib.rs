@@ -47,6 +47,7 @@ pub mod spec;
 pub mod step;
 pub mod task;
 pub mod telemetry;
+mod text;
 pub mod time;
 pub mod view;
 pub mod words;

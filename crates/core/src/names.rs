@@ -34,6 +34,8 @@ impl Names {
             self.maybe(&mut brief.agent);
             self.maybe(&mut brief.parent_turn);
             self.maybe(&mut brief.batch);
+            // A list that is read makes room for four.
+            brief.models.shrink_to_fit();
             for model in &mut brief.models {
                 self.one(&mut model.provider);
                 self.one(&mut model.id);

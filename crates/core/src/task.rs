@@ -193,15 +193,6 @@ pub struct Task {
     pub live: Live,
     #[serde(default, skip_serializing_if = "is_default")]
     pub turn: Turn,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub evidence: Evidence,
-    /// When it entered its state.
-    pub entered: u64,
-    /// Last activity that was written down.
-    pub active: u64,
-    /// Number of its last journal row.
-    pub seq: u64,
-    pub brief: Arc<Brief>,
     pub attempt: u32,
     pub state: State,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,6 +215,15 @@ pub struct Task {
     pub depth: u32,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sends_made: u32,
+    /// Last activity that was written down.
+    pub active: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub evidence: Evidence,
+    /// When it entered its state.
+    pub entered: u64,
+    /// Number of its last journal row.
+    pub seq: u64,
+    pub brief: Arc<Brief>,
     #[serde(default, skip_serializing_if = "Few::is_empty")]
     pub orphans: Few<Orphan>,
     #[serde(default, skip_serializing_if = "Few::is_empty")]
@@ -287,21 +287,10 @@ pub struct Task {
     pub ended: Option<Stamp>,
 }
 
-/// What memory alone holds of a task; empty after a restart.
+/// What memory alone holds of a task; empty after a restart. Laid out as written, like `Task`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[repr(C)]
 pub struct Live {
-    /// Last activity; at least `Task::active`.
-    pub active: u64,
-    /// When a fact last came from the host itself.
-    pub observed: u64,
-    /// The host is being asked since.
-    pub probe: Option<u64>,
-    /// When asking last came to an end, with an answer or without.
-    pub probed: u64,
-    /// When the host last answered.
-    pub answered: u64,
-    /// When it is looked at next, by the timers.
-    pub look: Option<u64>,
     /// Its slot is lent while it waits in a blocking read.
     pub lent: bool,
     /// It wants its lent slot back.
@@ -312,6 +301,18 @@ pub struct Live {
     pub waiters: Few<u64>,
     /// Waiting requests of its own, for which it lent its slot.
     pub lends_for: Few<u64>,
+    /// The host is being asked since.
+    pub probe: Option<u64>,
+    /// When it is looked at next, by the timers.
+    pub look: Option<u64>,
+    /// When the host last answered.
+    pub answered: u64,
+    /// When asking last came to an end, with an answer or without.
+    pub probed: u64,
+    /// Last activity; at least `Task::active`.
+    pub active: u64,
+    /// When a fact last came from the host itself.
+    pub observed: u64,
 }
 
 impl Task {

@@ -222,7 +222,7 @@ fn one_debrief_is_in_flight_per_parent_whatever_was_composed_meanwhile() {
     assert!(!stage.wants_compose(BOT));
     stage.give(homing_core::input::Input::Composed {
         parent: parent_ref(BOT),
-        batch: (BatchId::Turn("t2".into()), None),
+        batch: Box::new((BatchId::Turn("t2".into()), None)),
         notices: vec![(other, 1)],
         id: DebriefId::from_bits(99),
         nonce: "n".into(),

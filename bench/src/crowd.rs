@@ -38,8 +38,8 @@ pub fn spec(n: u64) -> Box<Spec> {
         key: Some(Digest::of(&n.to_be_bytes())),
         request: Digest::of(&n.to_le_bytes()),
         priority: 0,
-        budget: Budget::default(),
-        over: Overrides::default(),
+        budget: Budget::default().into(),
+        over: Overrides::default().into(),
         caps: Caps { prompts: true, goes_on: true },
         parent_turn: None,
         batch: None,
@@ -99,11 +99,7 @@ pub fn tool_event(count: u64, n: u64) -> Input {
     Input::Observed { task, fence, fact }
 }
 
-/// One event that memory alone keeps.
-pub fn activity(count: u64, n: u64) -> Input {
-    Input::Observed {
-        task: id(mix(n) % count),
-        fence: Fence { attempt: 1, turn: 1 },
-        fact: Fact::Active,
-    }
+/// A fact of the running turn of task `n`.
+pub fn of_turn(n: u64, fact: Fact) -> Input {
+    Input::Observed { task: id(n), fence: Fence { attempt: 1, turn: 1 }, fact }
 }

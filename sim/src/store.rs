@@ -76,7 +76,7 @@ impl Store {
             self.tasks.values().filter(|task| task.is_living()).map(|task| task.root).collect();
         let kept = |task: &&Task| task.is_living() || task.is_owed() || alive.contains(&task.root);
         Memory {
-            tasks: self.tasks.values().filter(kept).cloned().collect(),
+            tasks: self.tasks.values().filter(kept).cloned().map(Box::new).collect(),
             debriefs: self
                 .debriefs
                 .values()

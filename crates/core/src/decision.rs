@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::change::{Change, Note};
 use crate::ids::TaskId;
-use crate::input::{Input, Request, Then};
+use crate::input::{Request, Then};
 use crate::payload::Payload;
 use crate::record::{OutboxRecord, Record, TaskRecord};
 use crate::reply::{Reply, Told};
@@ -26,7 +26,7 @@ pub struct Decision {
     pub replies: Vec<Reply>,
     pub texts: Vec<Text>,
     /// Decided next, in this order, within the same commit.
-    pub then: Vec<Input>,
+    pub then: Vec<Then>,
     /// The task must be read from the store before this can be decided.
     pub load: Option<TaskId>,
     /// The pairs of the table that were asked.
@@ -42,19 +42,27 @@ impl Decision {
     }
 
     pub(crate) fn task(&mut self, id: TaskId, record: TaskRecord) {
-        self.changes.push(Change::Record(Record::Task(id, record)));
+        self.change(Change::Record(Record::Task(id, record)));
     }
 
     pub(crate) fn outbox(&mut self, record: OutboxRecord) {
-        self.changes.push(Change::Record(Record::Outbox(record)));
+        self.change(Change::Record(Record::Outbox(record)));
     }
 
     pub(crate) fn note(&mut self, note: Note) {
-        self.changes.push(Change::Note(note));
+        self.change(Change::Note(note));
+    }
+
+    fn change(&mut self, change: Change) {
+        // Most decisions are one change, and a change is large: no room for three more.
+        if self.changes.is_empty() {
+            self.changes.reserve_exact(1);
+        }
+        self.changes.push(change);
     }
 
     pub(crate) fn then(&mut self, then: Then) {
-        self.then.push(Input::Then(then));
+        self.then.push(then);
     }
 
     pub(crate) fn reply(&mut self, request: Request, answer: Told) {

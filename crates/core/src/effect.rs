@@ -20,8 +20,8 @@ pub enum EffectKey {
     Look(TaskId, u32),
     Abort(TaskId, u32),
     Answer(TaskId, AskId),
-    Compose(ParentRef),
-    LookParent(ParentRef),
+    Compose(Box<ParentRef>),
+    LookParent(Box<ParentRef>),
     Deliver(DebriefId),
     Post(PostId),
     Emit(TaskId, u32),
@@ -87,7 +87,7 @@ pub enum Effect {
     Compose {
         parent: ParentRef,
         id: DebriefId,
-        batch: (BatchId, Option<Origin>),
+        batch: Box<(BatchId, Option<Origin>)>,
         notices: Vec<(TaskId, u32)>,
         running: Vec<TaskId>,
     },
@@ -127,8 +127,8 @@ impl Effect {
             Self::Look { task, attempt, .. } => EffectKey::Look(*task, *attempt),
             Self::Abort { task, attempt, .. } => EffectKey::Abort(*task, *attempt),
             Self::Answer { ask, task, .. } => EffectKey::Answer(*task, *ask),
-            Self::Compose { parent, .. } => EffectKey::Compose(parent.clone()),
-            Self::LookParent { parent } => EffectKey::LookParent(parent.clone()),
+            Self::Compose { parent, .. } => EffectKey::Compose(Box::new(parent.clone())),
+            Self::LookParent { parent } => EffectKey::LookParent(Box::new(parent.clone())),
             Self::Deliver { debrief, .. } => EffectKey::Deliver(*debrief),
             Self::Post { post, .. } => EffectKey::Post(*post),
             Self::Emit { task, generation } => EffectKey::Emit(*task, *generation),
@@ -250,7 +250,8 @@ pub fn parent_wants(who: &ParentRef, world: &World, now: u64, out: &mut Vec<Effe
         (Ready::Yes, Some((batch, notices))) => {
             let running = parent.living.iter().copied().take(RUNNING_NAMED).collect();
             let id = debrief_id(who, &notices, world);
-            out.push(Effect::Compose { parent: who.clone(), id, batch, notices, running });
+            let (parent, batch) = (who.clone(), Box::new(batch));
+            out.push(Effect::Compose { parent, id, batch, notices, running });
         }
     }
 }

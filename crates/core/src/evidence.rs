@@ -42,34 +42,35 @@ impl EndSeen {
     }
 }
 
-/// What the observations of the latest turn add up to.
+/// What the observations of the latest turn add up to. Laid out as written, like the task it stands in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[repr(C)]
 pub struct Evidence {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub end: Option<EndSeen>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
-    /// Calls that were seen to begin and not to end, by id.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<u64>,
-    pub busy: Tri,
-    #[serde(skip_serializing_if = "is_zero")]
-    pub todos: u32,
     /// The first and the last look that did not show the session, with none in between that did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missing: Option<(u64, u64)>,
+    /// The host waits for the provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_wait: Option<Box<HostError>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<Box<EndSeen>>,
+    /// Calls that were seen to begin and not to end, by id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<u64>,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub todos: u32,
+    pub busy: Tri,
+    pub doubt: Doubt,
     /// The session is gone for good.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<Cause>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// The host waits for the provider.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_wait: Option<Box<HostError>>,
-    pub doubt: Doubt,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tools_ran: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
 }
 
 fn is_zero(count: &u32) -> bool {
@@ -123,14 +124,16 @@ impl Evidence {
             }
             Fact::Looked { picture } => self.looked(picture, tick),
             Fact::LookFailed { .. } if active(Bug::FailedLookIsEnd) => {
-                self.end = Some(EndSeen::guessed(tick))
+                self.end = Some(Box::new(EndSeen::guessed(tick)))
             }
-            Fact::EndHint if active(Bug::HintIsEnd) => self.end = Some(EndSeen::guessed(tick)),
+            Fact::EndHint if active(Bug::HintIsEnd) => {
+                self.end = Some(Box::new(EndSeen::guessed(tick)))
+            }
             Fact::ErrorHint { error } if active(Bug::HintIsFailure) => {
-                self.end = Some(EndSeen {
+                self.end = Some(Box::new(EndSeen {
                     error: Some(Box::new(error.clone())),
                     ..EndSeen::guessed(tick)
-                });
+                }));
             }
             Fact::LookFailed { .. } => self.doubt = Doubt::LookFailed,
             Fact::OddWord { .. } => self.doubt = Doubt::OddWord,
@@ -176,14 +179,14 @@ impl Evidence {
                 self.tools_ran |= end.tools_ran;
                 self.doubt = Doubt::None;
                 self.busy = Tri::Unknown;
-                self.end = Some(EndSeen {
+                self.end = Some(Box::new(EndSeen {
                     finish: end.finish,
                     error: end.error.clone().map(Box::new),
                     text: end.text.as_ref().map(|text| text.text),
                     said: end.text.as_ref().is_some_and(|text| !text.text.blank),
                     tools_ran: end.tools_ran,
                     tick,
-                });
+                }));
             }
         }
     }
@@ -214,14 +217,14 @@ impl Evidence {
                 ))
             }
         };
-        self.end = Some(EndSeen {
+        self.end = Some(Box::new(EndSeen {
             finish: Finish::Stop,
             error: error.map(Box::new),
             text,
             said: text.is_some_and(|text| !text.blank),
             tools_ran: true,
             tick,
-        });
+        }));
     }
 
     fn looked(&mut self, picture: &Picture, tick: u64) {

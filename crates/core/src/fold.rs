@@ -37,8 +37,9 @@ pub fn begin(id: TaskId, record: &TaskRecord, line: Line) -> Option<Task> {
     task.arrival = line.seq;
     task.launched_by = *launched_by;
     task.depth = *depth;
-    task.after = after.clone();
-    task.aside = launched_by.and_then(|_| brief.budget.counts().then(|| brief.budget.as_spend()));
+    task.after = after.clone().into();
+    task.aside =
+        launched_by.filter(|_| brief.budget.counts()).map(|_| Box::new(brief.budget.as_spend()));
     if let Some(session) = adopted {
         task.adopted = true;
         task.state = State::Running;
@@ -59,7 +60,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         TaskRecord::DependencyMet { on } => task.after.retain(|waits| waits != on),
         TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
         TaskRecord::GenerationOpened { generation, parent, aside } => {
-            task.aside = *aside;
+            task.aside = aside.map(Box::new);
             generation_opened(task, *generation, parent.as_ref());
         }
         TaskRecord::TurnOpened { turn, kind, debrief, send } => {
@@ -100,12 +101,12 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             task.parent = to.clone();
             task.batch = batch.clone();
         }
-        TaskRecord::Reserved { amount, .. } => task.reserved = task.reserved.plus(*amount),
+        TaskRecord::Reserved { amount, .. } => task.reserved = task.reserved.plus(*amount).into(),
         TaskRecord::Refunded { amount, used, .. } => {
-            task.reserved = task.reserved.minus(*amount);
-            task.spent_below = task.spent_below.plus(*used);
+            task.reserved = task.reserved.minus(*amount).into();
+            task.spent_below = task.spent_below.plus(*used).into();
         }
-        TaskRecord::Charged { used, .. } => task.spent_below = task.spent_below.plus(*used),
+        TaskRecord::Charged { used, .. } => task.spent_below = task.spent_below.plus(*used).into(),
         TaskRecord::TelemetryTaken { generation } => {
             task.telemetry.retain(|owed| owed != generation)
         }
@@ -123,7 +124,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
 
 fn generation_opened(task: &mut Task, generation: u32, told: Option<&(ParentRef, BatchId)>) {
     task.generation = generation;
-    task.used_before = task.used();
+    task.used_before = task.used().into();
     task.tries = 0;
     task.interruptions = 0;
     task.result = None;
@@ -141,14 +142,16 @@ fn generation_opened(task: &mut Task, generation: u32, told: Option<&(ParentRef,
 }
 
 fn ask_done(task: &mut Task, id: AskId) {
-    let Some(place) = task.asks.iter().position(|known| known.id == id) else {
+    let Some(done) = task.asks.iter().find(|known| known.id == id) else {
         return;
     };
-    let done = task.asks.remove(place);
+    let key = Arc::clone(&done.seen.key);
+    task.asks.retain(|known| known.id != id);
     if task.asks_done.len() >= ASKS_DONE_MAX {
-        task.asks_done.remove(0);
+        let mut first = true;
+        task.asks_done.retain(|_| !std::mem::take(&mut first));
     }
-    task.asks_done.push(done.seen.key);
+    task.asks_done.push(key);
 }
 
 fn attempt_opened(task: &mut Task, record: &TaskRecord) {
@@ -177,7 +180,7 @@ fn attempt_opened(task: &mut Task, record: &TaskRecord) {
     task.evidence = Evidence::default();
     task.asks.clear();
     task.asks_done.clear();
-    task.spent_before = task.spent_before.plus(task.spent);
+    task.spent_before = task.spent_before.plus(task.spent).into();
     task.spent = Spend::default();
 }
 

@@ -33,11 +33,27 @@ fn decode(text: &str) -> Option<u64> {
     }
     let mut bits = 0_u64;
     for byte in text.bytes() {
-        let five = ALPHABET.iter().position(|known| *known == byte)?;
-        bits = (bits << 5) | five as u64;
+        let five = FIVE[usize::from(byte)];
+        if five == NONE {
+            return None;
+        }
+        bits = (bits << 5) | u64::from(five);
     }
     Some(bits)
 }
+
+const NONE: u8 = u8::MAX;
+
+/// What each character stands for.
+const FIVE: [u8; 256] = {
+    let mut five = [NONE; 256];
+    let mut at = 0;
+    while at < ALPHABET.len() {
+        five[ALPHABET[at] as usize] = at as u8;
+        at += 1;
+    }
+    five
+};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $prefix:literal, $wanted:literal) => {
@@ -93,8 +109,7 @@ macro_rules! id {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
-                text.parse().map_err(serde::de::Error::custom)
+                crate::text::parsed(from, str::parse)
             }
         }
     };

@@ -16,6 +16,10 @@ impl<K: Hash + Eq, V> Default for Index<K, V> {
 }
 
 impl<K: Hash + Eq, V> Index<K, V> {
+    pub fn reserve(&mut self, more: usize) {
+        self.0.reserve(more);
+    }
+
     pub fn get(&self, key: &K) -> Option<&V> {
         self.0.get(key)
     }

@@ -195,7 +195,7 @@ pub enum Input {
     },
     Composed {
         parent: ParentRef,
-        batch: (BatchId, Option<Origin>),
+        batch: Box<(BatchId, Option<Origin>)>,
         notices: Vec<(TaskId, u32)>,
         id: DebriefId,
         nonce: Arc<str>,

@@ -92,15 +92,14 @@ impl From<&str> for Payload {
 }
 
 mod hex {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use serde::{Deserializer, Serializer};
 
     pub fn serialize<S: Serializer>(bytes: &[u8; 16], to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(&format_args!("{:032x}", u128::from_be_bytes(*bytes)))
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 16], D::Error> {
-        let text = std::borrow::Cow::<'de, str>::deserialize(from)?;
-        u128::from_str_radix(&text, 16).map(u128::to_be_bytes).map_err(D::Error::custom)
+        crate::text::parsed(from, |text| u128::from_str_radix(text, 16).map(u128::to_be_bytes))
     }
 }
 

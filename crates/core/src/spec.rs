@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::TaskId;
 use crate::payload::Digest;
+use crate::rare::{Plain, Rare};
 use crate::refs::{Origin, ParentRef};
 use crate::words::Notify;
 
@@ -62,6 +63,10 @@ pub struct Spend {
     pub cost: u64,
 }
 
+impl Plain for Spend {
+    const PLAIN: &'static Self = &Self { calls: 0, tokens: 0, cost: 0 };
+}
+
 fn is_zero(amount: &u64) -> bool {
     *amount == 0
 }
@@ -105,6 +110,10 @@ pub struct Budget {
     pub cost: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_ms: Option<u64>,
+}
+
+impl Plain for Budget {
+    const PLAIN: &'static Self = &Self { calls: None, tokens: None, cost: None, wall_ms: None };
 }
 
 impl Budget {
@@ -171,6 +180,21 @@ pub struct Overrides {
     pub timeout_ms: Option<u64>,
 }
 
+impl Plain for Overrides {
+    const PLAIN: &'static Self = &Self {
+        start_ms: None,
+        quiet_ms: None,
+        never_active_ms: None,
+        stop_ms: None,
+        ask_ms: None,
+        same_calls: None,
+        all_calls: None,
+        attempts: None,
+        retry_interrupted: None,
+        timeout_ms: None,
+    };
+}
+
 /// What decisions need of a launch; fixed for the task's life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brief {
@@ -193,9 +217,9 @@ pub struct Brief {
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
     #[serde(default, skip_serializing_if = "is_default")]
-    pub budget: Budget,
+    pub budget: Rare<Budget>,
     #[serde(default, skip_serializing_if = "is_default")]
-    pub over: Overrides,
+    pub over: Rare<Overrides>,
     pub caps: Caps,
     /// The parent's turn that launched it, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use crate::decision::Text;
 use crate::effect::{self, Effect};
 use crate::fold::Line;
 use crate::ids::{DebriefId, PostId, TaskId};
-use crate::input::{Input, Purge};
+use crate::input::{Input, Purge, Then};
 use crate::record::{OutboxRecord, Record};
 use crate::refs::ParentRef;
 use crate::reply::Reply;
@@ -63,13 +63,13 @@ pub fn step(world: &mut World, input: Input, now: Moment) -> Outcome {
     }
     let timer = if let Input::Timer { who, .. } = input { Some(who) } else { None };
     let mut outcome = Outcome::default();
-    let mut open = Vec::new();
+    let mut open: Vec<Then> = Vec::new();
     take(world, decision, now, &mut outcome, &mut open);
     let mut steps = 0;
     while let Some(next) = open.pop() {
         steps += 1;
         assert!(steps < CHAIN_MAX, "a decision's consequences do not end: {next:?}");
-        let decision = decide(world, &next, now);
+        let decision = decide(world, &Input::Then(next), now);
         take(world, decision, now, &mut outcome, &mut open);
     }
     outcome.left = std::mem::take(&mut world.left);
@@ -93,15 +93,26 @@ fn take(
     decision: crate::decision::Decision,
     now: Moment,
     outcome: &mut Outcome,
-    open: &mut Vec<Input>,
+    open: &mut Vec<Then>,
 ) {
     for change in decision.changes {
         apply(world, change, now.stamp(), outcome);
     }
-    outcome.texts.extend(decision.texts);
-    outcome.replies.extend(decision.replies);
-    outcome.asked.extend(decision.asked);
-    open.extend(decision.then.into_iter().rev());
+    append(&mut outcome.texts, decision.texts);
+    append(&mut outcome.replies, decision.replies);
+    append(&mut outcome.asked, decision.asked);
+    let mut then = decision.then;
+    then.reverse();
+    append(open, then);
+}
+
+/// Most steps are one decision: then its own list is kept, and none is made.
+fn append<T>(all: &mut Vec<T>, more: Vec<T>) {
+    if all.is_empty() {
+        *all = more;
+    } else {
+        all.extend(more);
+    }
 }
 
 fn apply(world: &mut World, change: Change, stamp: Stamp, outcome: &mut Outcome) {
@@ -120,6 +131,9 @@ fn apply(world: &mut World, change: Change, stamp: Stamp, outcome: &mut Outcome)
                 Record::Task(id, _) => world.task(*id).map_or(0, |task| task.seq),
                 Record::Outbox(_) => 0,
             };
+            if outcome.written.is_empty() {
+                outcome.written.reserve_exact(1);
+            }
             outcome.written.push(Written { line, task_seq, record });
         }
         Change::Note(Note::Purged(taken)) => outcome.purge = *taken,
@@ -130,7 +144,7 @@ fn apply(world: &mut World, change: Change, stamp: Stamp, outcome: &mut Outcome)
 fn touch_who(who: &Who, touched: &mut Touched) {
     match who {
         Who::Task(id) => drop(touched.tasks.insert(*id)),
-        Who::Parent(parent) => drop(touched.parents.insert(parent.clone())),
+        Who::Parent(parent) => drop(touched.parents.insert((**parent).clone())),
         Who::Debrief(id) => drop(touched.debriefs.insert(*id)),
         Who::Post(id) => drop(touched.posts.insert(*id)),
         Who::Wait(_) | Who::Reservation(_) => {}

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::evidence::Evidence;
 use crate::fact::{AskSeen, Fence, HostError};
+use crate::few::Few;
 use crate::ids::{AskId, DebriefId, TaskId};
 use crate::payload::TextRef;
+use crate::rare::Rare;
 use crate::reason::{Caller, Reason};
 use crate::refs::ParentRef;
 use crate::spec::{Brief, Model, Spend};
@@ -180,87 +182,107 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 /// One piece of delegated work, as its row holds it.
+///
+/// Laid out as it is written here: what an observation reads stands together, and is in few cache lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Task {
     pub id: TaskId,
-    pub brief: Arc<Brief>,
-    /// Number of its last journal row.
-    pub seq: u64,
+    /// What memory alone holds.
+    #[serde(skip)]
+    pub live: Live,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub turn: Turn,
+    pub attempt: u32,
     pub state: State,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop: Option<Box<Stop>>,
+    pub model: u8,
+    /// An attempt was given up on and may still run: no new one is begun.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unconfirmed: bool,
+    /// Completed with something to look at: no text, to-dos left open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub flagged: bool,
+    /// Came in by adopt: counted, but never the reason to hold others back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopted: bool,
     pub generation: u32,
-    pub attempt: u32,
     /// Attempts made in this generation.
     pub tries: u32,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub interruptions: u32,
-    pub model: u8,
+    pub depth: u32,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sends_made: u32,
+    /// Last activity that was written down.
+    pub active: u64,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub evidence: Evidence,
+    /// When it entered its state.
+    pub entered: u64,
+    /// Number of its last journal row.
+    pub seq: u64,
+    pub brief: Arc<Brief>,
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    pub orphans: Few<Orphan>,
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    pub asks: Few<Ask>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub breaker: Breaker,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Stamp>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub spent: Spend,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Box<Stop>>,
     /// The key whose slots its turns count against.
     pub key: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Arc<str>>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub turn: Turn,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub evidence: Evidence,
     pub parent: ParentRef,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launched_by: Option<TaskId>,
     pub root: TaskId,
-    pub depth: u32,
     pub batch: BatchId,
     /// What it still waits for before it may run.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub after: Vec<TaskId>,
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    pub after: Few<TaskId>,
     /// Place in the queue within a priority.
     pub arrival: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// What earlier attempts used, and what this one did so far.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub spent_before: Spend,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub spent: Spend,
+    pub spent_before: Rare<Spend>,
     /// What tasks below it used on its account, and what is set aside for them.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub spent_below: Spend,
+    pub spent_below: Rare<Spend>,
     #[serde(default, skip_serializing_if = "is_default")]
-    pub reserved: Spend,
+    pub reserved: Rare<Spend>,
     /// What was set aside for its generation on the account above, and what it had used before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub aside: Option<Spend>,
+    pub aside: Option<Box<Spend>>,
     #[serde(default, skip_serializing_if = "is_default")]
-    pub used_before: Spend,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub breaker: Breaker,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub asks: Vec<Ask>,
+    pub used_before: Rare<Spend>,
     /// Keys of the attempt's last asks that are over: a word that comes twice opens no second one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub asks_done: Vec<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    pub asks_done: Few<Arc<str>>,
     /// Sends that wait for their turn, by number.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sends: Vec<u32>,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub sends_made: u32,
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    pub sends: Few<u32>,
     /// Notices without their receipt.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<Notice>,
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    pub notices: Few<Notice>,
     /// Generations whose telemetry record is not taken yet, with how they ended.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub telemetry: Vec<u32>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub past: Vec<Past>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub orphans: Vec<Orphan>,
-    /// An attempt was given up on and may still run: no new one is begun.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub unconfirmed: bool,
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    pub telemetry: Few<u32>,
+    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    pub past: Few<Past>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<TextRef>,
     /// An answer that came after the end.
@@ -268,51 +290,37 @@ pub struct Task {
     pub late: Option<TextRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<HostError>>,
-    /// Completed with something to look at: no text, to-dos left open.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub flagged: bool,
-    /// Came in by adopt: counted, but never the reason to hold others back.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub adopted: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<Arc<str>>,
     pub created: Stamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started: Option<Stamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<Stamp>,
-    /// When it entered its state.
-    pub entered: u64,
-    /// Last activity that was written down.
-    pub active: u64,
-    /// What memory alone holds.
-    #[serde(skip)]
-    pub live: Live,
 }
 
-/// What memory alone holds of a task; empty after a restart.
+/// What memory alone holds of a task; empty after a restart. Laid out as written, like `Task`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[repr(C)]
 pub struct Live {
-    /// Last activity; at least `Task::active`.
-    pub active: u64,
-    /// When a fact last came from the host itself.
-    pub observed: u64,
-    /// The host is being asked since.
-    pub probe: Option<u64>,
-    /// When asking last came to an end, with an answer or without.
-    pub probed: u64,
-    /// When the host last answered.
-    pub answered: u64,
     /// Its slot is lent while it waits in a blocking read.
     pub lent: bool,
     /// It wants its lent slot back.
     pub retaking: bool,
     /// Requests that wait for a look at the host.
-    pub readers: Vec<u64>,
+    pub readers: Few<u64>,
     /// Requests that wait for its end.
-    pub waiters: Vec<u64>,
+    pub waiters: Few<u64>,
     /// Waiting requests of its own, for which it lent its slot.
-    pub lends_for: Vec<u64>,
+    pub lends_for: Few<u64>,
+    /// The host is being asked since.
+    pub probe: Option<u64>,
+    /// When it is looked at next, by the timers.
+    pub look: Option<u64>,
+    /// When the host last answered.
+    pub answered: u64,
+    /// When asking last came to an end, with an answer or without.
+    pub probed: u64,
+    /// Last activity; at least `Task::active`.
+    pub active: u64,
+    /// When a fact last came from the host itself.
+    pub observed: u64,
 }
 
 impl Task {
@@ -348,24 +356,24 @@ impl Task {
             root,
             depth: 0,
             batch: batch.clone(),
-            after: Vec::new(),
+            after: Few::default(),
             arrival: 0,
             until: None,
-            spent_before: Spend::default(),
+            spent_before: Rare::default(),
             spent: Spend::default(),
-            spent_below: Spend::default(),
-            reserved: Spend::default(),
+            spent_below: Rare::default(),
+            reserved: Rare::default(),
             aside: None,
-            used_before: Spend::default(),
+            used_before: Rare::default(),
+            asks_done: Few::default(),
             breaker: Breaker::default(),
-            asks: Vec::new(),
-            asks_done: Vec::new(),
-            sends: Vec::new(),
+            asks: Few::default(),
+            sends: Few::default(),
             sends_made: 0,
-            notices: Vec::new(),
-            telemetry: Vec::new(),
-            past: Vec::new(),
-            orphans: Vec::new(),
+            notices: Few::default(),
+            telemetry: Few::default(),
+            past: Few::default(),
+            orphans: Few::default(),
             unconfirmed: false,
             result: None,
             late: None,
@@ -412,7 +420,7 @@ impl Task {
 
     /// All it used, what ran below on its account included.
     pub fn used(&self) -> Spend {
-        self.spent_before.plus(self.spent).plus(self.spent_below)
+        self.spent_before.plus(self.spent).plus(*self.spent_below)
     }
 
     /// When its time is up: its own limit or its budget of wall time, whichever is less.

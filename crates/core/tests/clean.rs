@@ -415,7 +415,7 @@ fn a_reason_reads_back_and_says_something() {
     let reasons = [
         Reason::Quiet { for_ms: 45 * MINUTE },
         Reason::SessionGone { cause: Cause::SessionDeleted, for_ms: 0 },
-        Reason::ChainUsedUp { error: an_error(), attempts: 5 },
+        Reason::ChainUsedUp { error: Box::new(an_error()), attempts: 5 },
         Reason::Asked { by: Caller::Task(TaskId::from_bits(1)), text: Some("enough".into()) },
         Reason::TimeUp { after_ms: HOUR },
         Reason::SubtreeSettled,

@@ -734,7 +734,7 @@ fn g22_the_journal_tells_the_hand_off_in_order() {
     let wished: Vec<EffectKey> = stage.wished.iter().map(|effect| effect.key()).collect();
     let place = |key: &EffectKey| wished.iter().position(|known| known == key).unwrap();
     let order = [
-        place(&EffectKey::Compose(parent_ref(BOT))),
+        place(&EffectKey::Compose(Box::new(parent_ref(BOT)))),
         place(&EffectKey::Deliver(debrief.id)),
         place(&EffectKey::Post(stage.posts_sealed()[0].id)),
     ];

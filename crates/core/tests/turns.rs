@@ -40,7 +40,7 @@ fn u3_when_a_user_turn_and_a_debrief_are_ready_together_the_user_goes_first() {
     let id = stage.launch_running(task("a").parent(CHAT).parent_turn("t1"));
     stage.turn_ended(CHAT, "t1");
     stage.answer(id, "done");
-    let key = EffectKey::Compose(parent_ref(CHAT));
+    let key = EffectKey::Compose(Box::new(parent_ref(CHAT)));
     let wanted = stage.first_wanted(|known| *known == key).unwrap();
     stage.turn_began(CHAT, "t2");
     let homing_core::effect::Effect::Compose { parent, id: debrief, batch, notices, .. } = wanted
@@ -222,7 +222,7 @@ fn one_debrief_is_in_flight_per_parent_whatever_was_composed_meanwhile() {
     assert!(!stage.wants_compose(BOT));
     stage.give(homing_core::input::Input::Composed {
         parent: parent_ref(BOT),
-        batch: (BatchId::Turn("t2".into()), None),
+        batch: Box::new((BatchId::Turn("t2".into()), None)),
         notices: vec![(other, 1)],
         id: DebriefId::from_bits(99),
         nonce: "n".into(),

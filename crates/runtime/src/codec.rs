@@ -3,6 +3,7 @@
 use homing_core::fold;
 use homing_core::ids::TaskId;
 use homing_core::input;
+use homing_core::names::Names;
 use homing_core::outbox::{Debrief, Post};
 use homing_core::payload::Digest;
 use homing_core::record::{OutboxRecord, Record, TaskRecord};
@@ -118,10 +119,16 @@ fn post_row(post: &Post) -> OutboxRow {
     }
 }
 
-/// What a start needs, typed.
-pub fn decode(recovered: &Recovered) -> Result<Memory, StoreError> {
+/// What a start needs, typed. Takes the rows, and lets go of each as it goes along.
+pub fn decode(recovered: Recovered) -> Result<Memory, StoreError> {
     let mut memory = Memory { head: recovered.head, ..Memory::default() };
-    memory.tasks = recovered.tasks.iter().map(task).collect::<Result<_, _>>()?;
+    let mut names = Names::default();
+    memory.tasks.reserve_exact(recovered.tasks.len());
+    for row in recovered.tasks {
+        let mut task = Box::new(task(&row)?);
+        names.share(&mut task);
+        memory.tasks.push(task);
+    }
     for row in &recovered.outbox {
         match row.kind {
             OutboxKind::Debrief => memory.debriefs.push(parse(&row.key, &row.body)?),

@@ -40,7 +40,7 @@ pub(crate) fn run(
                     Err(error) => Done::Failed(error),
                 }
             }
-            Job::Recover => match store.recover().and_then(|found| codec::decode(&found)) {
+            Job::Recover => match store.recover().and_then(codec::decode) {
                 Ok(memory) => Done::Recovered(Box::new(memory)),
                 Err(error) => Done::RecoverFailed(error.to_string()),
             },

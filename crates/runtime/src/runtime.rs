@@ -86,8 +86,7 @@ impl Runtime {
     pub fn start(mut self) -> Result<Homing, StoreError> {
         let recovered = self.store.recover()?;
         let time = Timekeeper::new(self.clock, self.ids, &recovered.clock);
-        let memory = codec::decode(&recovered)?;
-        drop(recovered);
+        let memory = codec::decode(recovered)?;
         let readers = (0..READERS).map(|_| self.store.reader()).collect::<Result<Vec<_>, _>>()?;
         let readers = Readers::new(readers);
         let engine = Engine::start(memory, self.limits, time.now());

@@ -37,15 +37,16 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
             request: Digest::of(&job.id.bits().to_be_bytes()),
             priority: job.priority,
             budget: if job.budget {
-                Budget { calls: Some(3), tokens: Some(500), ..Budget::default() }
+                Budget { calls: Some(3), tokens: Some(500), ..Budget::default() }.into()
             } else {
-                Budget::default()
+                Budget::default().into()
             },
             over: Overrides {
                 timeout_ms: job.timeout.then_some(90_000),
                 retry_interrupted: Some(job.retry_interrupted),
                 ..Overrides::default()
-            },
+            }
+            .into(),
             caps: Caps { prompts: job.prompts, goes_on: job.prompts },
             parent_turn: turn.then(|| Arc::from("turn-of-launch")),
             batch: None,

@@ -73,7 +73,7 @@ fn next(task: &Task, last: Option<&JournalRow>) -> String {
         last.map_or((task.created.tick, task.created.wall), |row| (row.tick, row.wall));
     let world = World::restore(
         Limits::default(),
-        vec![task.clone()],
+        vec![Box::new(task.clone())],
         Vec::new(),
         Vec::new(),
         Vec::new(),

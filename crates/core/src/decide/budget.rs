@@ -28,7 +28,7 @@ impl<'w> Case<'w> {
         let Some(owner) = above.and_then(|above| self.account(above)) else {
             return Ok(());
         };
-        if owner.brief.budget.fits(owner.used().plus(owner.reserved), more) {
+        if owner.brief.budget.fits(owner.used().plus(*owner.reserved), more) {
             return Ok(());
         }
         let why = format!("the budget of {} has less left than this one asks for", owner.id);
@@ -37,7 +37,7 @@ impl<'w> Case<'w> {
 
     /// What an ended task may still use is set aside above once more, if there is anybody to account to.
     pub(super) fn set_aside(&mut self, task: &Task) -> Result<Option<Spend>, Refusal> {
-        let budget = task.brief.budget;
+        let budget = &task.brief.budget;
         let owner = task.launched_by.and_then(|above| self.account(above));
         let Some(owner) = owner.filter(|owner| budget.counts() && owner.is_living()) else {
             return Ok(None);
@@ -68,11 +68,11 @@ impl<'w> Case<'w> {
         let (Some(task), Some(last)) = (self.world.task(owner), self.world.task(spender)) else {
             return;
         };
-        let budget = task.brief.budget;
+        let budget = &task.brief.budget;
         let used = task.used();
         let stopped = if budget.reached(used) {
             task
-        } else if budget.fits(used.plus(task.reserved), Spend::default()) {
+        } else if budget.fits(used.plus(*task.reserved), Spend::default()) {
             return;
         } else {
             last
@@ -83,8 +83,8 @@ impl<'w> Case<'w> {
     /// What was set aside for an ended task goes back, less what it used.
     pub(super) fn refund(&mut self, task: &Task) {
         let owner = task.launched_by.and_then(|above| self.account(above)).map(|owner| owner.id);
-        if let (Some(owner), Some(amount)) = (owner, task.aside) {
-            let used = task.used().minus(task.used_before);
+        if let (Some(owner), Some(amount)) = (owner, task.aside.as_deref().copied()) {
+            let used = task.used().minus(*task.used_before);
             self.out.task(owner, TaskRecord::Refunded { child: task.id, amount, used });
             self.out.then(Then::Budget { owner, spender: owner });
         }

@@ -31,7 +31,7 @@ impl Case<'_> {
             Plan::Model(model) => {
                 let name = task.brief.models.get(usize::from(model)).map(ToString::to_string);
                 let reason = Reason::NextModel {
-                    error: error.clone(),
+                    error: Box::new(error.clone()),
                     model: name.unwrap_or_default().into(),
                 };
                 let next = Next { model, keep_session: false, until: None };
@@ -43,7 +43,7 @@ impl Case<'_> {
                 }
             }
             Plan::Again(until, wait_ms) => {
-                let reason = Reason::SameAgain { error: error.clone(), wait_ms };
+                let reason = Reason::SameAgain { error: Box::new(error.clone()), wait_ms };
                 let keep_session = task.brief.caps.goes_on && !over && was_taken(task);
                 let next = Next { model: task.model, keep_session, until: Some(until) };
                 let stop = stop(Target::Paused, reason.clone(), next);
@@ -65,7 +65,7 @@ impl Case<'_> {
                 let mut ending = Ending::new(
                     Event::StartFailed,
                     Cause::Error,
-                    Reason::Failed { error: error.clone() },
+                    Reason::Failed { error: Box::new(error.clone()) },
                 );
                 ending.error = Some(Box::new(error.clone()));
                 self.finish(task, ending);
@@ -175,9 +175,9 @@ impl Case<'_> {
             (false, _) => Cause::Error,
         };
         let reason = if tried {
-            Reason::ChainUsedUp { error: error.clone(), attempts: task.tries }
+            Reason::ChainUsedUp { error: Box::new(error.clone()), attempts: task.tries }
         } else {
-            Reason::Failed { error: error.clone() }
+            Reason::Failed { error: Box::new(error.clone()) }
         };
         if !ended {
             return self.stop(task, Target::Failed, cause, reason);
@@ -274,7 +274,7 @@ pub(super) fn why(stop: &Stop) -> Option<Box<HostError>> {
     | Reason::Failed { error }
     | Reason::ChainUsedUp { error, .. } = &stop.reason
     {
-        Some(Box::new(error.clone()))
+        Some(error.clone())
     } else {
         None
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Case;
 use crate::bugs::{Bug, active};
 use crate::change::Note;
-use crate::evidence::{EndSeen, Missing, Verdict};
+use crate::evidence::{Missing, Verdict};
 use crate::fact::{Finish, HostError};
 use crate::ids::TaskId;
 use crate::input::Then;
@@ -383,5 +383,5 @@ pub(super) fn end_text(task: &Task) -> Option<TextRef> {
 }
 
 fn ended_at(task: &Task) -> u64 {
-    task.evidence.end.as_ref().map_or(0, |end: &EndSeen| end.tick)
+    task.evidence.end.as_ref().map_or(0, |end| end.tick)
 }

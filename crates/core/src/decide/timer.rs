@@ -27,9 +27,9 @@ impl Case<'_> {
             Who::Task(id) => self.task_timer(*id, timer),
             Who::Parent(parent) => {
                 if timer == Timer::ParentLook {
-                    self.out.note(Note::ParentLook(parent.clone(), 0));
+                    self.out.note(Note::ParentLook((**parent).clone(), 0));
                 } else if timer == Timer::BatchAge {
-                    self.out.note(Note::BatchesAged(parent.clone()));
+                    self.out.note(Note::BatchesAged((**parent).clone()));
                 } else if timer == Timer::Handshake {
                     self.parent_silent(parent);
                 }

@@ -224,21 +224,20 @@ impl World {
     }
 
     fn apply_task(&mut self, id: TaskId, record: &TaskRecord, line: Line) {
-        let Some(mut task) = self.tasks.remove(&id) else {
+        // What only adds to the evidence of a turn touches no index.
+        let light = matches!(record, TaskRecord::Seen { fact, .. } if !changes_index(fact));
+        if light && let Some(task) = self.tasks.get_mut(&id) {
+            fold::fold(task, record, line);
+            task.live.observed = line.stamp.tick;
+            self.arm(&Who::Task(id));
+            return;
+        }
+        let Some(task) = self.tasks.remove(&id) else {
             if let Some(task) = fold::begin(id, record, line) {
                 self.admit(Box::new(task));
             }
             return;
         };
-        // What only adds to the evidence of a turn touches no index.
-        let light = matches!(record, TaskRecord::Seen { fact, .. } if !changes_index(fact));
-        if light {
-            fold::fold(&mut task, record, line);
-            task.live.observed = line.stamp.tick;
-            self.tasks.insert(id, task);
-            self.arm(&Who::Task(id));
-            return;
-        }
         self.refolded(task, |world, task| {
             fold::fold(task, record, line);
             world.settle_live(task, record, line.stamp.tick);
@@ -306,7 +305,8 @@ impl World {
     }
 
     /// Puts a task that was just begun, or read from the store, into memory.
-    pub(crate) fn admit(&mut self, task: Box<Task>) {
+    pub(crate) fn admit(&mut self, mut task: Box<Task>) {
+        task.live.look = None;
         if let Some(above) = task.launched_by {
             self.children.or_default(above).push(task.id);
         }
@@ -316,7 +316,7 @@ impl World {
         self.trees.or_default(task.root).resident += 1;
         self.index(&task);
         for parent in parents_of(&task) {
-            self.arm(&Who::Parent(parent.clone()));
+            self.arm(&Who::Parent(Box::new(parent.clone())));
         }
         let id = task.id;
         self.tasks.insert(id, task);
@@ -325,6 +325,7 @@ impl World {
 
     /// Lets go of an ended task that nobody needs in memory.
     pub(crate) fn evict(&mut self, id: TaskId) {
+        self.disarm(&Who::Task(id));
         let Some(task) = self.tasks.remove(&id) else {
             return;
         };
@@ -347,7 +348,6 @@ impl World {
                 self.trees.remove(&task.root);
             }
         }
-        self.disarm(&Who::Task(id));
         self.left.tasks.push(task);
     }
 

@@ -19,11 +19,12 @@ impl World {
             Note::Active(id) if active(Bug::NoteIsWritten) => {
                 self.reindexed(*id, |task| task.active = tick)
             }
-            Note::Active(id) => self.with_live(*id, |live| {
-                live.active = tick;
-                live.observed = tick;
-            }),
-            Note::Observed(id) => self.with_live(*id, |live| live.observed = tick),
+            Note::Active(id) => self.active(*id, tick),
+            Note::Observed(id) => {
+                if let Some(task) = self.tasks.get_mut(id) {
+                    task.live.observed = tick;
+                }
+            }
             Note::ProbeAsked(id) => {
                 self.with_live(*id, |live| live.probe = live.probe.or(Some(tick)))
             }
@@ -89,6 +90,19 @@ impl World {
             }
         }
         self.disarm(&Who::Reservation(id));
+    }
+
+    /// The first activity of a turn, or after a look, may bring a deadline closer; any other moves it
+    /// back, and a look that comes too early is put back when it comes.
+    fn active(&mut self, id: TaskId, tick: u64) {
+        if let Some(task) = self.tasks.get_mut(&id) {
+            let first = task.last_active() <= task.turn.at.max(task.live.probed);
+            task.live.active = tick;
+            task.live.observed = tick;
+            if first {
+                self.arm(&Who::Task(id));
+            }
+        }
     }
 
     fn with_live(&mut self, id: TaskId, change: impl FnOnce(&mut Live)) {

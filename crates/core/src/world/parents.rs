@@ -357,9 +357,9 @@ impl World {
     pub(crate) fn tidy_parent(&mut self, who: &ParentRef) {
         if self.parents.get(who).is_some_and(Parent::is_idle) {
             self.parents.remove(who);
-            self.disarm(&Who::Parent(who.clone()));
+            self.disarm(&Who::Parent(Box::new(who.clone())));
         } else {
-            self.arm(&Who::Parent(who.clone()));
+            self.arm(&Who::Parent(Box::new(who.clone())));
         }
     }
 

@@ -14,18 +14,22 @@ impl World {
     /// Everything a start needs, put in its place.
     pub fn restore(
         limits: Limits,
-        tasks: Vec<Task>,
+        tasks: Vec<Box<Task>>,
         debriefs: Vec<Debrief>,
         posts: Vec<Post>,
         keys: Vec<(Digest, TaskId)>,
         head: u64,
     ) -> Self {
         let mut world = Self { limits: Arc::new(limits), head, ..Self::default() };
+        world.idempotency.reserve(keys.len());
+        world.tasks.reserve(tasks.len());
+        world.trees.reserve(tasks.len());
+        world.by_session.reserve(tasks.len());
         for (digest, id) in keys {
             world.idempotency.insert(digest, id);
         }
         for task in tasks {
-            world.admit(Box::new(task));
+            world.admit(task);
         }
         for mut debrief in debriefs.into_iter().filter(|_| !active(Bug::DebriefsForgotten)) {
             debrief.perhaps_sent();

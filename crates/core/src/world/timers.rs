@@ -18,7 +18,7 @@ use crate::words::{Code, DeliveryState, Phase, State, Tri, words};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Who {
     Task(TaskId),
-    Parent(ParentRef),
+    Parent(Box<ParentRef>),
     Debrief(DebriefId),
     Post(PostId),
     Wait(u64),
@@ -58,7 +58,10 @@ words! {
 pub(crate) struct Timers {
     ticks: BTreeSet<(u64, Who)>,
     walls: BTreeSet<(i64, Who)>,
-    armed: Index<Who, (Option<u64>, Option<i64>)>,
+    /// Where each stands in `ticks`; a task knows its own (`Live::look`).
+    ticking: Index<Who, u64>,
+    /// Where each stands in `walls`.
+    walling: Index<Who, i64>,
 }
 
 /// A deadline on one of the two clocks.
@@ -96,8 +99,13 @@ impl World {
                 (None, None) => return None,
             };
             self.disarm(&who);
-            let due = self.deadlines(&who).into_iter().find(|(_, at)| at.is_due(now));
-            if let Some((timer, _)) = due {
+            let mut due = None;
+            self.each_deadline(&who, &mut |timer, at| {
+                if due.is_none() && at.is_due(now) {
+                    due = Some(timer);
+                }
+            });
+            if let Some(timer) = due {
                 return Some((who, timer));
             }
             self.arm(&who);
@@ -107,81 +115,106 @@ impl World {
     /// Sees to it that `who` is looked at no later than its earliest deadline.
     pub(crate) fn arm(&mut self, who: &Who) {
         let (mut tick, mut wall) = (None, None);
-        for (_, at) in self.deadlines(who) {
-            match at {
-                At::Tick(t) => tick = Some(tick.map_or(t, |known: u64| known.min(t))),
-                At::Wall(w) => wall = Some(wall.map_or(w, |known: i64| known.min(w))),
-            }
+        self.each_deadline(who, &mut |_, at| match at {
+            At::Tick(t) => tick = Some(tick.map_or(t, |known: u64| known.min(t))),
+            At::Wall(w) => wall = Some(wall.map_or(w, |known: i64| known.min(w))),
+        });
+        if let Some(tick) = tick {
+            self.arm_tick(who, tick);
         }
-        if tick.is_none() && wall.is_none() {
-            return;
-        }
-        let armed = self.timers.armed.get(who).copied().unwrap_or_default();
-        let earlier = |new: Option<u64>, old: Option<u64>| match (new, old) {
-            (Some(new), Some(old)) => new < old,
-            (new, None) => new.is_some(),
-            (None, Some(_)) => false,
-        };
-        let mut now_armed = armed;
-        if earlier(tick, armed.0) {
-            if let Some(old) = armed.0 {
-                self.timers.ticks.remove(&(old, who.clone()));
-            }
-            now_armed.0 = tick;
-            self.timers.ticks.extend(tick.map(|tick| (tick, who.clone())));
-        }
-        if wall.is_some() && wall != armed.1 {
-            if let Some(old) = armed.1 {
+        if let Some(wall) = wall {
+            let old = self.timers.walling.insert(who.clone(), wall);
+            if let Some(old) = old.filter(|old| *old != wall) {
                 self.timers.walls.remove(&(old, who.clone()));
             }
-            now_armed.1 = wall;
-            self.timers.walls.extend(wall.map(|wall| (wall, who.clone())));
-        }
-        if now_armed != armed {
-            self.timers.armed.insert(who.clone(), now_armed);
+            self.timers.walls.insert((wall, who.clone()));
         }
     }
 
+    /// A look that is set stays where it is unless this one is earlier.
+    fn arm_tick(&mut self, who: &Who, tick: u64) {
+        let old = match who {
+            Who::Task(id) => self.task(*id).and_then(|task| task.live.look),
+            Who::Parent(_)
+            | Who::Debrief(_)
+            | Who::Post(_)
+            | Who::Wait(_)
+            | Who::Reservation(_) => self.timers.ticking.get(who).copied(),
+        };
+        if old.is_some_and(|old| old <= tick) {
+            return;
+        }
+        if let Some(old) = old {
+            self.timers.ticks.remove(&(old, who.clone()));
+        }
+        self.timers.ticks.insert((tick, who.clone()));
+        if let Who::Task(id) = who {
+            if let Some(task) = self.tasks.get_mut(id) {
+                task.live.look = Some(tick);
+            }
+        } else {
+            self.timers.ticking.insert(who.clone(), tick);
+        }
+    }
+
+    /// Call it for a task while it is there.
     pub(crate) fn disarm(&mut self, who: &Who) {
-        if let Some((tick, wall)) = self.timers.armed.remove(who) {
-            if let Some(tick) = tick {
-                self.timers.ticks.remove(&(tick, who.clone()));
-            }
-            if let Some(wall) = wall {
-                self.timers.walls.remove(&(wall, who.clone()));
-            }
+        let tick = if let Who::Task(id) = who {
+            self.tasks.get_mut(id).and_then(|task| task.live.look.take())
+        } else {
+            self.timers.ticking.remove(who)
+        };
+        if let Some(tick) = tick {
+            self.timers.ticks.remove(&(tick, who.clone()));
+        }
+        if let Some(wall) = self.timers.walling.remove(who) {
+            self.timers.walls.remove(&(wall, who.clone()));
         }
     }
 
     /// Every deadline that runs for `who` now.
     pub fn deadlines(&self, who: &Who) -> Vec<(Timer, At)> {
+        let mut all = Vec::new();
+        self.each_deadline(who, &mut |timer, at| all.push((timer, at)));
+        all
+    }
+
+    fn each_deadline(&self, who: &Who, see: &mut impl FnMut(Timer, At)) {
         match who {
-            Who::Task(id) => self.task(*id).map_or_else(Vec::new, |task| self.task_deadlines(task)),
-            Who::Parent(parent) => self.parent_deadlines(parent),
-            Who::Debrief(id) => self.debrief_deadlines(*id),
-            Who::Post(id) => self
-                .posts
-                .get(id)
-                .filter(|post| post.state != DeliveryState::Undeliverable && post.next > 0)
-                .map_or_else(Vec::new, |post| vec![(Timer::Post, At::Tick(post.next))]),
-            Who::Wait(request) => self
-                .waits
-                .get(request)
-                .map_or_else(Vec::new, |wait| vec![(Timer::WaitOver, At::Tick(wait.until))]),
-            Who::Reservation(id) => self
-                .reservations
-                .get(id)
-                .map_or_else(Vec::new, |held| vec![(Timer::Reservation, At::Tick(held.until))]),
+            Who::Task(id) => {
+                if let Some(task) = self.task(*id) {
+                    self.task_deadlines(task, see);
+                }
+            }
+            Who::Parent(parent) => self.parent_deadlines(parent, see),
+            Who::Debrief(id) => self.debrief_deadlines(*id, see),
+            Who::Post(id) => {
+                if let Some(post) = self.posts.get(id)
+                    && post.state != DeliveryState::Undeliverable
+                    && post.next > 0
+                {
+                    see(Timer::Post, At::Tick(post.next));
+                }
+            }
+            Who::Wait(request) => {
+                if let Some(wait) = self.waits.get(request) {
+                    see(Timer::WaitOver, At::Tick(wait.until));
+                }
+            }
+            Who::Reservation(id) => {
+                if let Some(held) = self.reservations.get(id) {
+                    see(Timer::Reservation, At::Tick(held.until));
+                }
+            }
         }
     }
 
-    fn task_deadlines(&self, task: &Task) -> Vec<(Timer, At)> {
-        let mut all = Vec::new();
+    fn task_deadlines(&self, task: &Task, see: &mut impl FnMut(Timer, At)) {
         if let Some(asked) = task.live.probe {
-            all.push((Timer::Probe, At::Tick(asked + self.limits.probe_ms)));
+            see(Timer::Probe, At::Tick(asked + self.limits.probe_ms));
         }
         if let Some(orphan) = task.orphans.first() {
-            all.push((Timer::Orphan, At::Tick(orphan.since + self.limits.stop_ms(&task.brief))));
+            see(Timer::Orphan, At::Tick(orphan.since + self.limits.stop_ms(&task.brief)));
         }
         match task.state {
             State::Queued
@@ -192,54 +225,47 @@ impl World {
             | State::Lost => {}
             State::Paused if active(Bug::PauseForever) => {}
             State::Paused => match task.until {
-                Some(Until::Tick(tick)) => all.push((Timer::Pause, At::Tick(tick))),
-                Some(Until::Wall(wall)) => all.push((Timer::Pause, At::Wall(wall))),
+                Some(Until::Tick(tick)) => see(Timer::Pause, At::Tick(tick)),
+                Some(Until::Wall(wall)) => see(Timer::Pause, At::Wall(wall)),
                 None => {}
             },
             State::Stopping => {
-                all.push((
-                    Timer::StopGivesUp,
-                    At::Tick(task.entered + self.limits.stop_ms(&task.brief)),
-                ));
+                let at = task.entered + self.limits.stop_ms(&task.brief);
+                see(Timer::StopGivesUp, At::Tick(at));
             }
             State::Starting => {
-                self.asked_first(
-                    task,
-                    Timer::Start,
-                    task.entered + self.limits.start_ms(&task.brief),
-                    &mut all,
-                );
-                self.unsure(task, &mut all);
+                let at = task.entered + self.limits.start_ms(&task.brief);
+                self.asked_first(task, Timer::Start, at, see);
+                self.unsure(task, see);
             }
             State::Running | State::WaitingAsk | State::WaitingChildren => {
-                self.turn_deadlines(task, &mut all)
+                self.turn_deadlines(task, see)
             }
         }
-        all
     }
 
-    fn turn_deadlines(&self, task: &Task, all: &mut Vec<(Timer, At)>) {
+    fn turn_deadlines(&self, task: &Task, see: &mut impl FnMut(Timer, At)) {
         if let Some(at) = task.time_up() {
-            self.asked_first(task, Timer::Timeout, at, all);
+            self.asked_first(task, Timer::Timeout, at, see);
         }
         for ask in
             task.asks.iter().filter(|ask| ask.state == AskState::Open && !active(Bug::AskForever))
         {
-            all.push((Timer::Ask, At::Tick(ask.at + self.limits.ask_ms(&task.brief))));
+            see(Timer::Ask, At::Tick(ask.at + self.limits.ask_ms(&task.brief)));
         }
         if task.state == State::Running {
             if let Some(end) = &task.evidence.end
                 && task.evidence.todos > 0
                 && task.evidence.verdict() == Verdict::OpenTodos
             {
-                all.push((Timer::Todos, At::Tick(end.tick + self.limits.todos_ms)));
+                see(Timer::Todos, At::Tick(end.tick + self.limits.todos_ms));
             }
             if task.evidence.end.is_none() {
                 let (timer, at) = self.silence(task);
-                self.asked_first(task, timer, at, all);
+                self.asked_first(task, timer, at, see);
             }
         }
-        self.unsure(task, all);
+        self.unsure(task, see);
     }
 
     /// When a running turn has been silent for too long. Counts from when the task came to run: what it
@@ -257,19 +283,19 @@ impl World {
     }
 
     /// A deadline that ends a task counts only once the host was asked after it had passed.
-    fn asked_first(&self, task: &Task, timer: Timer, at: u64, all: &mut Vec<(Timer, At)>) {
+    fn asked_first(&self, task: &Task, timer: Timer, at: u64, see: &mut impl FnMut(Timer, At)) {
         let live = &task.live;
         if live.answered >= at {
-            all.push((timer, At::Tick(at)));
+            see(timer, At::Tick(at));
         } else if live.probe.is_none() {
             // A look that failed proves nothing: it is tried again before the deadline is believed.
             let again = if live.probed >= at { live.probed + self.limits.reprobe_ms } else { at };
-            all.push((timer, At::Tick(again)));
+            see(timer, At::Tick(again));
         }
     }
 
     /// While something about the host is unsure, it is asked again and again.
-    fn unsure(&self, task: &Task, all: &mut Vec<(Timer, At)>) {
+    fn unsure(&self, task: &Task, see: &mut impl FnMut(Timer, At)) {
         let evidence = &task.evidence;
         if evidence.is_over() {
             return;
@@ -292,49 +318,48 @@ impl World {
             let from = task.live.probed.max(task.entered);
             let rarer = if evidence.missing.is_some() { 0 } else { (from - task.entered) / 4 };
             let wait = self.limits.reprobe_ms.max(rarer);
-            all.push((Timer::Reprobe, At::Tick(from + wait)));
+            see(Timer::Reprobe, At::Tick(from + wait));
         }
     }
 
-    fn parent_deadlines(&self, who: &ParentRef) -> Vec<(Timer, At)> {
+    fn parent_deadlines(&self, who: &ParentRef, see: &mut impl FnMut(Timer, At)) {
         let Some(parent) = self.parents.get(who) else {
-            return Vec::new();
+            return;
         };
-        let mut all = Vec::new();
         if let Some(at) = parent.next_due(self.limits.batch_ms) {
-            all.push((Timer::BatchAge, At::Tick(at)));
+            see(Timer::BatchAge, At::Tick(at));
         }
         if parent.look_next > 0 {
-            all.push((Timer::ParentLook, At::Tick(parent.look_next)));
+            see(Timer::ParentLook, At::Tick(parent.look_next));
         }
         if let Some(since) = parent.silent
             && parent.flight.is_none()
             && parent.is_to_be_told()
         {
-            all.push((Timer::Handshake, At::Tick(since + self.limits.handshake_ms)));
+            see(Timer::Handshake, At::Tick(since + self.limits.handshake_ms));
         }
-        all
     }
 
-    fn debrief_deadlines(&self, id: DebriefId) -> Vec<(Timer, At)> {
+    fn debrief_deadlines(&self, id: DebriefId, see: &mut impl FnMut(Timer, At)) {
         let Some(debrief) = self.debriefs.get(&id) else {
-            return Vec::new();
+            return;
         };
         if debrief.parked || matches!(debrief.parent, ParentRef::Task(_)) {
-            return Vec::new();
+            return;
         }
-        let mut all = Vec::new();
         match debrief.state {
             DeliveryState::Sealed | DeliveryState::Sent => {
                 if let Some((_, until)) = &debrief.lease {
-                    all.push((Timer::Lease, At::Tick(*until)));
+                    see(Timer::Lease, At::Tick(*until));
                 } else if debrief.next > 0 {
-                    all.push((Timer::Send, At::Tick(debrief.next)));
+                    see(Timer::Send, At::Tick(debrief.next));
                 }
             }
             DeliveryState::Accepted if active(Bug::NeverWoken) => {}
             DeliveryState::Accepted => {
-                all.extend(self.wake_at(debrief).map(|at| (Timer::Wake, At::Tick(at))))
+                if let Some(at) = self.wake_at(debrief) {
+                    see(Timer::Wake, At::Tick(at));
+                }
             }
             DeliveryState::Owed
             | DeliveryState::Settled
@@ -343,10 +368,10 @@ impl World {
         }
         if debrief.code != Some(Code::HandshakeFailed)
             && debrief.state != DeliveryState::Undeliverable
+            && let Some(at) = self.handshake_at(debrief)
         {
-            all.extend(self.handshake_at(debrief).map(|at| (Timer::Handshake, At::Tick(at))));
+            see(Timer::Handshake, At::Tick(at));
         }
-        all
     }
 
     /// A parent that has it and does not answer is woken between its turns, less and less often.

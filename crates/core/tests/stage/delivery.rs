@@ -45,7 +45,7 @@ impl Stage {
 
     /// Composes and seals the one debrief that is wanted for this parent, in its real words.
     pub fn seal(&mut self, parent: &str) -> Debrief {
-        let key = EffectKey::Compose(parent_ref(parent));
+        let key = EffectKey::Compose(Box::new(parent_ref(parent)));
         let Some(Effect::Compose { parent, id, batch, notices, running }) =
             self.first_wanted(|k| *k == key)
         else {
@@ -189,7 +189,7 @@ impl Stage {
     }
 
     pub fn wants_look_at(&self, parent: &str) -> bool {
-        self.wants(&EffectKey::LookParent(parent_ref(parent)))
+        self.wants(&EffectKey::LookParent(Box::new(parent_ref(parent))))
     }
 
     /// Sends before the one that is wanted now.
@@ -265,7 +265,8 @@ impl Stage {
     /// Everything that memory alone held is gone; the World is built from rows, as written and read.
     pub fn restart(&mut self) {
         let ids: Vec<TaskId> = (1..=self.ids).map(TaskId::from_bits).collect();
-        let resident = ids.iter().filter_map(|id| self.world.task(*id)).map(reread).collect();
+        let resident =
+            ids.iter().filter_map(|id| self.world.task(*id)).map(reread).map(Box::new).collect();
         let sealed: Vec<DebriefId> = self.sealed().iter().map(|debrief| debrief.id).collect();
         let debriefs = sealed.iter().filter_map(|id| self.world.debrief(*id)).map(reread).collect();
         let posts = self.posts().iter().filter_map(|id| self.world.post(*id)).map(reread).collect();

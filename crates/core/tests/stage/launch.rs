@@ -30,8 +30,8 @@ pub fn task(name: &str) -> Launch {
         key: None,
         request: Digest::of(name.as_bytes()),
         priority: 0,
-        budget: Budget::default(),
-        over: Overrides::default(),
+        budget: Budget::default().into(),
+        over: Overrides::default().into(),
         caps: Caps { prompts: true, goes_on: true },
         parent_turn: None,
         batch: None,
@@ -86,12 +86,12 @@ impl Launch {
     }
 
     pub fn budget(mut self, budget: Budget) -> Self {
-        self.spec.brief.budget = budget;
+        self.spec.brief.budget = budget.into();
         self
     }
 
     pub fn over(mut self, over: Overrides) -> Self {
-        self.spec.brief.over = over;
+        self.spec.brief.over = over.into();
         self
     }
 

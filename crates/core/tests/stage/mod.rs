@@ -403,7 +403,7 @@ impl Stage {
     }
 
     pub fn notices(&self, id: TaskId) -> Vec<Notice> {
-        self.task(id).notices
+        self.task(id).notices.to_vec()
     }
 
     /// How often a parent came to be owed something about this task.
@@ -496,7 +496,7 @@ impl Stage {
     }
 
     pub fn wants_compose(&self, parent: &str) -> bool {
-        self.wants(&EffectKey::Compose(parent_ref(parent)))
+        self.wants(&EffectKey::Compose(Box::new(parent_ref(parent))))
     }
 
     pub fn wants_deliver(&self, debrief: DebriefId) -> bool {

@@ -207,7 +207,7 @@ pub(super) fn touched_by(key: &EffectKey) -> Touched {
         | EffectKey::Emit(task, _)
         | EffectKey::Load(task) => drop(touched.tasks.insert(*task)),
         EffectKey::Compose(parent) | EffectKey::LookParent(parent) => {
-            touched.parents.insert(parent.clone());
+            touched.parents.insert((**parent).clone());
         }
         EffectKey::Deliver(debrief) => drop(touched.debriefs.insert(*debrief)),
         EffectKey::Post(post) => drop(touched.posts.insert(*post)),

@@ -7,7 +7,6 @@ use homing_core::input::{Input, Then};
 use homing_core::limits::Limits;
 use homing_core::outbox::{Debrief, Post};
 use homing_core::payload::Digest;
-use homing_core::refs::ParentRef;
 use homing_core::reply::{Reply, Told};
 use homing_core::step::Touched;
 use homing_core::task::Task;
@@ -17,10 +16,12 @@ use homing_core::world::World;
 
 use super::{Engine, Held, Release};
 
+const DERIVED_AT_ONCE: usize = 500;
+
 /// What a start reads from the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Memory {
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<Box<Task>>,
     pub debriefs: Vec<Debrief>,
     pub posts: Vec<Post>,
     pub keys: Vec<(Digest, TaskId)>,
@@ -60,14 +61,14 @@ impl Engine {
     }
 
     fn fill(&mut self, memory: Memory, limits: Limits, now: Moment) {
+        let ids: Vec<TaskId> = memory.tasks.iter().map(|task| task.id).collect();
         let mut touched = Touched::default();
-        touched.tasks.extend(memory.tasks.iter().map(|task| task.id));
         touched.debriefs.extend(memory.debriefs.iter().map(|debrief| debrief.id));
         touched.posts.extend(memory.posts.iter().map(|post| post.id));
-        for task in &memory.tasks {
-            touched.parents.insert(task.parent.clone());
-            touched.parents.insert(ParentRef::Task(task.id));
-            touched.parents.extend(task.notices.iter().map(|notice| notice.to.clone()));
+        // A parent wants something only if a notice or a debrief is on its way to it.
+        touched.parents.extend(memory.debriefs.iter().map(|debrief| debrief.parent.clone()));
+        for notice in memory.tasks.iter().flat_map(|task| &task.notices) {
+            touched.parents.insert(notice.to.clone());
         }
         self.world = World::restore(
             limits,
@@ -77,13 +78,17 @@ impl Engine {
             memory.keys,
             memory.head,
         );
-        let ids: Vec<TaskId> = touched.tasks.iter().copied().collect();
-        for id in ids {
-            self.recover(id, now);
+        for id in &ids {
+            self.recover(*id, now);
         }
         let keys: Vec<_> = self.world.keys().map(|(name, _)| name.clone()).collect();
         for key in keys {
             self.run(Input::Then(Then::Pump { key, lender: None }), now);
+        }
+        // Not all at once: what is wanted of so many is large.
+        for some in ids.chunks(DERIVED_AT_ONCE) {
+            let tasks = some.iter().copied().collect();
+            self.derive(&Touched { tasks, ..Touched::default() }, now);
         }
         self.derive(&touched, now);
     }

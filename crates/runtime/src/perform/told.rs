@@ -41,7 +41,7 @@ impl Performer {
         &self,
         parent: ParentRef,
         id: DebriefId,
-        batch: (BatchId, Option<Origin>),
+        batch: Box<(BatchId, Option<Origin>)>,
         notices: Vec<(TaskId, u32)>,
         running: Vec<TaskId>,
     ) -> bool {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use homing_core::ids::TaskId;
 use homing_ports::contract::store::{Draft, blob, commit, ended, outbox, task};
-use homing_ports::store::{ClockMark, Store, StoreError, TaskQuery, TaskRow};
+use homing_ports::store::{ClockMark, OutboxRow, Store, StoreError, TaskQuery, TaskRow};
 use homing_store::SqliteStore;
 use tempfile::TempDir;
 
@@ -125,7 +125,9 @@ impl Life {
         draft.journal(None, "said").tells(&format!("db_{round}"), "sealed");
         let group = &mut draft.group;
         group.outbox.push(outbox(&format!("db_{round}"), true));
-        group.outbox.push(outbox(&format!("db_{}", round / 2), false));
+        let closed_wall = Some(round.cast_signed());
+        let closed = outbox(&format!("db_{}", round / 2), false);
+        group.outbox.push(OutboxRow { closed_wall, ..closed });
         for owner in [task(round + 1).id, brief(round).id] {
             for size in SIZES {
                 let bytes = vec![(round + 1) as u8; size];

@@ -1,0 +1,106 @@
+//! A list that is mostly empty: one word until something is in it. A task has many of these, and there are
+//! many tasks.
+
+use std::ops::{Deref, DerefMut};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// See the module. Read it as a slice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::box_collection, reason = "one word instead of three is what it is for")]
+pub struct Few<T>(Option<Box<Vec<T>>>);
+
+impl<T> Few<T> {
+    pub fn push(&mut self, item: T) {
+        self.0.get_or_insert_default().push(item);
+    }
+
+    pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
+        if let Some(items) = &mut self.0 {
+            items.retain(keep);
+            if items.is_empty() {
+                self.0 = None;
+            }
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.0 = None;
+    }
+
+    /// As a method of its own, so that serde can be told of it by name.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+impl<T> Default for Few<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> From<Vec<T>> for Few<T> {
+    fn from(items: Vec<T>) -> Self {
+        Self((!items.is_empty()).then(|| Box::new(items)))
+    }
+}
+
+impl<T> Deref for Few<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.0.as_ref().map_or(&[], |items| items.as_slice())
+    }
+}
+
+impl<T> DerefMut for Few<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.0.as_mut().map_or(&mut [], |items| items.as_mut_slice())
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Few<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<T: Serialize> Serialize for Few<T> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Few<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Vec::deserialize(from)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_emptied_equals_what_was_never_filled() {
+        let mut few = Few::default();
+        few.push(1);
+        few.push(2);
+        few.retain(|item| *item > 1);
+        assert_eq!(&*few, [2]);
+        few.retain(|_| false);
+        assert_eq!(few, Few::default());
+        assert_eq!(few, Few::from(Vec::new()));
+    }
+
+    #[test]
+    fn it_is_written_as_a_list() {
+        let few = Few::from(vec![1, 2]);
+        assert_eq!(serde_json::to_string(&few).unwrap(), "[1,2]");
+        assert_eq!(serde_json::from_str::<Few<u8>>("[1,2]").unwrap(), few);
+    }
+}

@@ -334,6 +334,9 @@ impl World {
             }
         }
         self.disarm(&Who::Task(id));
+        if active(Bug::KeyForgotten) {
+            task.brief.key.map(|key| self.idempotency.remove(&key));
+        }
         self.left.tasks.push(task);
     }
 
@@ -413,7 +416,10 @@ fn changes_index(fact: &crate::fact::Fact) -> bool {
         | F::PromptUnsure { .. }
         | F::Looked { .. }
         | F::Ended { .. }
-        | F::Exited { .. } => true,
+        | F::Exited { .. }
+        | F::Interrupted { .. }
+        | F::SessionDeleted
+        | F::HostGone { .. } => true,
         F::StartFailed { .. }
         | F::StartUnsure { .. }
         | F::PromptRefused { .. }
@@ -431,9 +437,6 @@ fn changes_index(fact: &crate::fact::Fact) -> bool {
         | F::Busy
         | F::Compacted
         | F::LookFailed { .. }
-        | F::Interrupted { .. }
-        | F::SessionDeleted
-        | F::HostGone { .. }
         | F::Stopped
         | F::StopRefused { .. } => false,
     }

@@ -51,6 +51,7 @@ words! {
         StopEarly = "a stop is given up on ten times too early",
         NeverPumped = "a freed slot is given to nobody",
         NeverWoken = "a parent that does not answer is never woken again",
+        DeathUndoesEnd = "a program that dies later cuts off a turn that had ended",
         AskForever = "an ask never expires",
         NoHeirs = "what a deleted parent is owed goes nowhere",
         DependantForgotten = "a dependant is not told that it may run",

@@ -137,7 +137,9 @@ impl Evidence {
             Fact::Busy => self.busy = Tri::Yes,
             Fact::Active | Fact::Compacted => self.moves(),
             Fact::ProviderWait { error } => self.provider_wait = Some(Box::new(error.clone())),
-            Fact::Interrupted { .. } => self.interrupted |= !self.ended_clean(),
+            Fact::Interrupted { .. } => {
+                self.interrupted |= !self.ended_clean() || active(Bug::DeathUndoesEnd);
+            }
             Fact::SessionDeleted => self.gone = Some(Cause::SessionDeleted),
             Fact::HostGone { .. } => self.gone = Some(Cause::HostGone),
             // Looks of before, which did not show it, were right then.

@@ -1,6 +1,6 @@
 //! The simulated host: what truly happens to sessions, apart from what is reported of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use homing_core::fact::{
@@ -193,8 +193,8 @@ pub struct Host {
     /// Turns truly begun per task, over all attempts: which line of the script is next.
     pub begun: BTreeMap<TaskId, usize>,
     pub open_failures: BTreeMap<TaskId, u32>,
-    /// The session that the last answer about it left out.
-    pub hidden: Option<(TaskId, u32)>,
+    /// Sessions that the last answer about them left out.
+    pub hidden: BTreeSet<(TaskId, u32)>,
     /// Replies to openings that were cut off.
     pub cuts: BTreeMap<(TaskId, u32), u32>,
 }

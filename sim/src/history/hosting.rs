@@ -197,9 +197,11 @@ impl History<'_> {
             return Fact::LookFailed { why: "the host did not answer".into() };
         }
         // A host leaves a session out now and then, not in one answer after the other.
-        let hidden = self.noisy(2) && self.host.hidden != Some((task, attempt));
-        if hidden || self.host.hidden == Some((task, attempt)) {
-            self.host.hidden = hidden.then_some((task, attempt));
+        let hidden = self.noisy(2) && !self.host.hidden.contains(&(task, attempt));
+        if hidden {
+            self.host.hidden.insert((task, attempt));
+        } else {
+            self.host.hidden.remove(&(task, attempt));
         }
         match self.host.sessions.get(&(task, attempt)) {
             Some(_) if hidden => crate::host::missing(),

@@ -1,6 +1,6 @@
 //! Which pairs of the table and which crash points the histories visited, and which pairs cannot be.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use homing_core::rules::Event;
 use homing_core::words::State;
@@ -34,14 +34,24 @@ impl CrashPoint {
 /// What was visited.
 #[derive(Debug, Clone, Default)]
 pub struct Coverage {
-    pub pairs: BTreeSet<(State, Event)>,
+    /// With the number of histories that asked it.
+    pub pairs: BTreeMap<(State, Event), u64>,
     pub points: BTreeSet<CrashPoint>,
 }
 
 impl Coverage {
     pub fn join(&mut self, other: Self) {
-        self.pairs.extend(other.pairs);
+        for (pair, histories) in other.pairs {
+            *self.pairs.entry(pair).or_default() += histories;
+        }
         self.points.extend(other.points);
+    }
+
+    /// One history asked these.
+    pub fn asked(&mut self, pairs: BTreeSet<(State, Event)>) {
+        for pair in pairs {
+            *self.pairs.entry(pair).or_default() += 1;
+        }
     }
 
     /// Pairs that the core can ask and no history did, and crash points that none hit.
@@ -49,8 +59,8 @@ impl Coverage {
         let pairs = State::ALL
             .iter()
             .flat_map(|state| Event::ALL.iter().map(|event| (*state, *event)))
-            .filter(|(state, event)| reach(*state, *event) == Reach::Must)
-            .filter(|pair| !self.pairs.contains(pair))
+            .filter(|(state, event)| reachable(*state, *event))
+            .filter(|pair| !self.pairs.contains_key(pair))
             .collect();
         let points =
             CrashPoint::ALL.into_iter().filter(|point| !self.points.contains(point)).collect();
@@ -59,86 +69,45 @@ impl Coverage {
 
     /// Pairs that were asked though the list says that they cannot be: the list is wrong then.
     pub fn unexpected(&self) -> Vec<(State, Event)> {
-        self.pairs
-            .iter()
-            .filter(|(state, event)| reach(*state, *event) == Reach::Never)
-            .copied()
-            .collect()
+        self.pairs.keys().filter(|(state, event)| !reachable(*state, *event)).copied().collect()
     }
 }
 
-/// Whether the core asks the table a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// A run that does not get there has looked at too little.
-    Must,
-    /// Only through records that change their mind or facts that come twice: welcome, not needed.
-    May,
-    Never,
-}
-
-/// What follows from where an event is judged: evidence is weighed only in the four states of a turn,
-/// stops are confirmed only while stopping, slots are given only to those that wait for one, and
-/// consequences reach a dependant only while it is queued.
-pub fn reach(state: State, event: Event) -> Reach {
+/// Whether the core asks the table a pair. What is reachable must be reached; what is not follows from where
+/// an event is judged.
+pub fn reachable(state: State, event: Event) -> bool {
     use State as S;
-    let must = |holds: bool| if holds { Reach::Must } else { Reach::Never };
     match event {
-        // Doors and hosts come at any time.
-        Event::Seen | Event::Cancel | Event::Send | Event::Resume | Event::Retry => Reach::Must,
-        Event::SlotGranted | Event::DependencyMet | Event::DependencyFailed => {
-            must(state == S::Queued)
+        // Doors and hosts come at any time. A budget is spent by those below, wherever its owner stands.
+        Event::Seen | Event::Cancel | Event::Send | Event::Resume | Event::Retry | Event::Stop => {
+            true
         }
-        Event::TurnTaken => must(state == S::Starting),
-        Event::AskOpened => must(matches!(state, S::Starting | S::Running)),
-        Event::AsksClosed => must(state == S::WaitingAsk),
-        Event::PauseOver => must(state == S::Paused),
-        Event::SlotRetaken => must(state == S::WaitingChildren),
+        // Slots are given only to those that wait for one; only the queued wait for others.
+        Event::SlotGranted | Event::DependencyMet | Event::DependencyFailed => state == S::Queued,
+        Event::SlotRetaken => state == S::WaitingChildren,
+        Event::TurnTaken => state == S::Starting,
+        Event::AskOpened => matches!(state, S::Starting | S::Running),
+        Event::AsksClosed => state == S::WaitingAsk,
+        Event::PauseOver => state == S::Paused,
+        // Stops are confirmed only while stopping.
         Event::StoppedCancelled
         | Event::StoppedTimedOut
         | Event::StoppedFailed
         | Event::StoppedNext
         | Event::StoppedPaused
-        | Event::StopGivenUp => must(state == S::Stopping),
-        Event::StartFailed
-        | Event::EndedWell
-        | Event::EndedOpen
-        | Event::EndedBadly
-        | Event::TryNext
-        | Event::StopForNext
-        | Event::Pause
-        | Event::StopForPause
-        | Event::Gone
-        | Event::Stop => in_a_turn(state, event),
-    }
-}
-
-/// Of the events that end a turn or a try at one.
-fn in_a_turn(state: State, event: Event) -> Reach {
-    use State as S;
-    match state {
-        S::Starting => Reach::Must,
-        S::Running if event == Event::StartFailed => Reach::May,
-        S::Running => Reach::Must,
-        S::WaitingAsk if matches!(event, Event::Stop | Event::Gone) => Reach::Must,
-        S::WaitingChildren
-            if matches!(
-                event,
-                Event::EndedWell | Event::EndedOpen | Event::EndedBadly | Event::Stop
-            ) =>
-        {
-            Reach::Must
+        | Event::StopGivenUp => state == S::Stopping,
+        // That a start failed is believed only while no session is known: before the task runs.
+        Event::StartFailed => state == S::Starting,
+        // Only a turn that was sent and has no end waits for its provider or has its prompt refused. A
+        // task that waits for its children has no such turn, and an open ask holds such a wait back.
+        Event::StopForPause => matches!(state, S::Starting | S::Running),
+        // An open ask stands against success. Once it is closed the task runs, and then it is judged.
+        Event::EndedWell | Event::EndedOpen => {
+            matches!(state, S::Starting | S::Running | S::WaitingChildren)
         }
-        S::WaitingAsk | S::WaitingChildren => Reach::May,
-        // A budget may run out for one that has just ended.
-        _ if event == Event::Stop => Reach::May,
-        S::Queued
-        | S::Paused
-        | S::Stopping
-        | S::Completed
-        | S::Failed
-        | S::Cancelled
-        | S::TimedOut
-        | S::Lost => Reach::Never,
+        // Evidence is weighed only in the four states of a turn.
+        Event::EndedBadly | Event::TryNext | Event::StopForNext | Event::Pause | Event::Gone => {
+            matches!(state, S::Starting | S::Running | S::WaitingAsk | S::WaitingChildren)
+        }
     }
 }

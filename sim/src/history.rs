@@ -3,12 +3,13 @@
 
 mod doors;
 mod hosting;
+mod mishaps;
 mod telling;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use homing_core::effect::{Effect, EffectKey};
-use homing_core::ids::TaskId;
+use homing_core::ids::{AskId, TaskId};
 use homing_core::input::{Input, Request};
 use homing_core::limits::Limits;
 use homing_core::refs::ParentRef;
@@ -75,6 +76,10 @@ pub struct History<'p> {
     pub(crate) requests: BTreeMap<Request, Waits>,
     next_request: Request,
     pub(crate) launched: BTreeSet<usize>,
+    /// Tasks that came to be by the key of another: which job they repeat.
+    pub(crate) again: BTreeMap<TaskId, usize>,
+    /// Asks that somebody answered.
+    pub(crate) answered: Vec<AskId>,
     pub(crate) polls: BTreeSet<ParentRef>,
     pub checker: Checker,
     pub steps: u64,
@@ -93,6 +98,8 @@ pub(crate) enum Waits {
     Child(TaskId, u32, u32),
     Lease,
     Read,
+    /// A person that waits for a task's end without a limit.
+    Wait,
     Reserve,
     Other,
 }
@@ -120,6 +127,8 @@ impl<'p> History<'p> {
             requests: BTreeMap::new(),
             next_request: 0,
             launched: BTreeSet::new(),
+            again: BTreeMap::new(),
+            answered: Vec::new(),
             polls: BTreeSet::new(),
             checker: Checker::default(),
             steps: 0,
@@ -181,7 +190,7 @@ impl<'p> History<'p> {
         let waiting = self
             .requests
             .values()
-            .filter(|waits| matches!(waits, Waits::Child(..) | Waits::Read))
+            .filter(|waits| matches!(waits, Waits::Child(..) | Waits::Read | Waits::Wait))
             .count();
         self.checker.all_heard(waiting)?;
         let result = self.checker.at_rest(
@@ -191,10 +200,11 @@ impl<'p> History<'p> {
             &self.parents,
             self.steps,
         );
+        let mut asked = std::mem::take(&mut self.checker.visits);
         if let Some(engine) = &mut self.engine {
-            coverage.pairs.extend(engine.visits().iter().copied());
+            asked.extend(engine.visits().iter().copied());
         }
-        coverage.pairs.append(&mut self.checker.visits);
+        coverage.asked(asked);
         coverage.points.append(&mut self.points);
         result
     }
@@ -264,6 +274,7 @@ impl<'p> History<'p> {
         match msg {
             Msg::Input(input) => {
                 self.parents.taken(&input);
+                self.checker.before_input(engine.world(), &input);
                 engine.take((*input).clone(), self.now);
                 Some(*input)
             }
@@ -305,9 +316,7 @@ impl<'p> History<'p> {
                 self.replied(reply)?;
             }
             for effect in release.effects {
-                if let Effect::Deliver { parent, .. } = &effect {
-                    self.checker.sends(parent, &self.parents)?;
-                }
+                self.checker.orders(&effect, &self.parents)?;
                 let (wait, epoch) = (self.delay(), self.epoch);
                 self.after(wait, Ev::Perform(epoch, Box::new(effect)));
             }
@@ -441,6 +450,9 @@ impl<'p> History<'p> {
     }
 
     fn replied(&mut self, reply: Reply) -> Result<(), Violation> {
+        if let Told::WaitOver { task, ended: true } = &reply.answer {
+            self.checker.heard_end(*task)?;
+        }
         let waits = self.requests.remove(&reply.request);
         match (waits, &reply.answer) {
             (Some(Waits::Launch(n) | Waits::LaunchAgain(n)), Told::Accepted { task, existing }) => {

@@ -1,6 +1,6 @@
 //! The simulated host: what truly happens to sessions, apart from what is reported of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use homing_core::fact::{
@@ -28,6 +28,17 @@ pub struct Turn {
     pub blocked: bool,
     /// The program that ran it died.
     pub ghost: bool,
+    /// Its record showed a final, non-error end, now or before it was changed.
+    pub well: bool,
+}
+
+impl Turn {
+    pub fn ends(&mut self, end: EndRecord, tick: u64) {
+        self.well |= end.error.is_none() && end.finish == Finish::Stop;
+        self.end = Some(end);
+        self.ended_at = tick;
+        self.calls.clear();
+    }
 }
 
 /// One session.
@@ -53,13 +64,7 @@ impl Session {
 
     /// Whether the host's own record shows a final, non-error end of this turn.
     pub fn ended_well(&self, n: u32) -> bool {
-        self.turns.iter().any(|turn| {
-            turn.n == n
-                && turn
-                    .end
-                    .as_ref()
-                    .is_some_and(|end| end.error.is_none() && end.finish == Finish::Stop)
-        })
+        self.turns.iter().any(|turn| turn.n == n && turn.well)
     }
 
     pub fn picture(&self, n: u32, rng: &mut Rng) -> Fact {
@@ -174,6 +179,7 @@ pub fn end_record(end: End, place: (TaskId, u32, u32), wall: i64) -> Option<EndR
             let error = (code != 0).then(|| HostError::new(ErrorClass::Other, "exit", "code"));
             Some(EndRecord { finish: Finish::Stop, error, text: text(), tools_ran: true })
         }
+        End::Aborted => plain(Finish::Cancelled, None, false),
         End::Hang | End::Ghost | End::Deleted => None,
     }
 }
@@ -187,6 +193,10 @@ pub struct Host {
     /// Turns truly begun per task, over all attempts: which line of the script is next.
     pub begun: BTreeMap<TaskId, usize>,
     pub open_failures: BTreeMap<TaskId, u32>,
+    /// Sessions that the last answer about them left out.
+    pub hidden: BTreeSet<(TaskId, u32)>,
+    /// Replies to openings that were cut off.
+    pub cuts: BTreeMap<(TaskId, u32), u32>,
 }
 
 impl Host {

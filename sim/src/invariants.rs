@@ -1,11 +1,13 @@
 //! The promises, checked after every step; some at a commit, at a send, or when a history is at rest.
 //! Each has the number it has in the list of promises.
 
+mod fences;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use homing_core::effect::Effect;
+use homing_core::fact::{Fact, Fence};
 use homing_core::fold::{begin, fold};
 use homing_core::ids::TaskId;
 use homing_core::payload::Digest;
@@ -57,6 +59,11 @@ pub struct Checker {
     /// Every task that a history can have.
     pub ids: Vec<TaskId>,
     each_order: BTreeMap<ParentRef, u64>,
+    /// Turns that the journal knows to have been taken.
+    taken: BTreeSet<(TaskId, Fence)>,
+    /// Attempts that were ordered to stop.
+    stops: BTreeSet<(TaskId, u32)>,
+    before: fences::Before,
 }
 
 type Check = Result<(), Violation>;
@@ -99,6 +106,18 @@ impl Checker {
         self.hold(12, known && state.is_terminal(), || {
             format!("{task} was said to have ended as {state}, and had not")
         })
+    }
+
+    /// 6: nobody hears of an end before it is durable.
+    pub fn heard_end(&self, task: TaskId) -> Check {
+        let ended = self.past.get(&task).is_some_and(|past| !past.ends.is_empty());
+        self.hold(6, ended, || format!("{task} is said to have ended, and has not durably"))
+    }
+
+    fn knows_turn(&mut self, id: TaskId, fence: Fence, fact: &Fact) {
+        if *fact == Fact::PromptTaken {
+            self.taken.insert((id, fence));
+        }
     }
 
     /// Before a group becomes durable: each of its lines against what is known so far.
@@ -162,13 +181,15 @@ impl Checker {
         })?;
         match record {
             TaskRecord::Seen { fence, fact } => {
+                self.knows_turn(id, *fence, fact);
                 let current = fence.attempt == before.attempt
                     && (fence.turn == 0 || fence.turn == before.turn.n);
                 self.hold(8, current && !before.state.is_terminal(), || {
                     format!("{id}: {fact:?} of {fence:?} counted at {:?}", before.fence())
                 })?;
             }
-            TaskRecord::Stale { .. } => {
+            TaskRecord::Stale { fence, fact } => {
+                self.knows_turn(id, *fence, fact);
                 let mut same = row.clone();
                 same.seq = before.seq;
                 self.hold(8, same == before, || format!("{id}: a stale fact changed the task"))?;
@@ -183,6 +204,10 @@ impl Checker {
                 self.hold(2, next, || {
                     format!("{id}: generation {generation} opened in {}", before.state)
                 })?;
+            }
+            TaskRecord::AskMoved { ask, .. } => {
+                let open = before.open_asks().any(|known| known.id == *ask);
+                self.hold(8, open, || format!("{id}: {ask} moves and is not open"))?;
             }
             TaskRecord::NoticeMoved { generation, to, .. } if *to == DeliveryState::Settled => {
                 let first = past.settled.insert(*generation);

@@ -22,6 +22,9 @@ const PAIRED: u64 = 25;
 /// Fewer histories than this need not reach every pair.
 const ENOUGH: u64 = 50_000;
 
+/// So many of the pairs that were asked least are named.
+const RARE: usize = 5;
+
 const USAGE: &str =
     "usage: homing-sim [--histories N] [--from SEED] | --seed N | --pair N | --bugs";
 
@@ -196,6 +199,11 @@ fn tell_coverage(coverage: &Coverage, histories: u64) -> ExitCode {
         coverage.pairs.len(),
         coverage.points
     );
+    let mut rare: Vec<_> = coverage.pairs.iter().map(|(pair, times)| (*times, *pair)).collect();
+    rare.sort_unstable();
+    for (times, (state, event)) in rare.iter().take(RARE) {
+        println!("in {times} histories: {state} × {event}");
+    }
     for (state, event) in &pairs {
         println!("never asked: {state} × {event}");
     }

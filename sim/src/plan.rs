@@ -1,5 +1,7 @@
 //! What happens in a history, as a list: made from a seed, shrunk by leaving lines out.
 
+mod scenes;
+
 use std::sync::Arc;
 
 use homing_core::fact::ErrorClass;
@@ -24,6 +26,8 @@ pub enum End {
     Ghost,
     Deleted,
     Exit(i32),
+    /// Cut off by a person at the host.
+    Aborted,
 }
 
 /// One thing a child does within a turn.
@@ -58,6 +62,10 @@ pub struct Script {
     pub open_class: ErrorClass,
     /// The host refuses an abort so often first.
     pub abort_refusals: u32,
+    /// The host refuses the prompt of the first attempt.
+    pub refuses: Option<ErrorClass>,
+    /// The word that the first session was made comes so much later.
+    pub slow_start: u64,
 }
 
 /// A launch.
@@ -91,6 +99,8 @@ pub enum Op {
     Retry(usize),
     Send(usize),
     AnswerAsk(usize),
+    /// An answer to an ask that was answered before.
+    AnswerLate(usize),
     Read(usize),
     Wait(usize),
     Forget,
@@ -102,6 +112,12 @@ pub enum Op {
     PersonWaits(usize),
     DeleteParent(usize),
     RestartHost,
+    /// Somebody deletes the session at the host, in a turn or between two.
+    DeleteSession(usize),
+    /// The turn ends at the host, whatever it waits for: killed, aborted by a person, an error.
+    EndEarly(usize, End),
+    /// The host's record of an ended turn shows an error now.
+    Recant(usize, ErrorClass),
     WallJump(i64),
     Crash {
         in_recovery: u32,
@@ -161,6 +177,24 @@ const ENDS: [End; 22] = [
     End::Answer,
     End::Answer,
 ];
+
+/// Why a host refuses a prompt: another model, the same again, the end.
+const REFUSALS: [ErrorClass; 4] =
+    [ErrorClass::RateLimited, ErrorClass::Transient, ErrorClass::Auth, ErrorClass::Other];
+
+/// How a turn ends before its script does.
+const EARLY_ENDS: [End; 8] = [
+    End::Aborted,
+    End::Aborted,
+    End::Answer,
+    End::Length,
+    End::Error(ErrorClass::RateLimited),
+    End::Error(ErrorClass::Transient),
+    End::Error(ErrorClass::Auth),
+    End::Error(ErrorClass::Other),
+];
+
+const EARLY_EXITS: [End; 3] = [End::Exit(0), End::Exit(1), End::Exit(75)];
 
 const PROCESS_ENDS: [End; 7] =
     [End::Exit(0), End::Exit(0), End::Exit(0), End::Exit(1), End::Exit(75), End::Ghost, End::Hang];
@@ -252,13 +286,15 @@ fn job(rng: &mut Rng, seed: u64, n: usize, jobs: usize) -> Job {
                 1 => 1_000,
                 _ => 0,
             },
+            refuses: rng.chance(8).then(|| *rng.pick(&REFUSALS)),
+            slow_start: 0,
         },
     }
 }
 
-fn op(rng: &mut Rng, jobs: usize) -> Op {
-    let any = rng.below(jobs as u64) as usize;
-    match rng.below(44) {
+fn op(rng: &mut Rng, jobs: &[Job]) -> Op {
+    let any = rng.below(jobs.len() as u64) as usize;
+    match rng.below(54) {
         0..=2 => Op::Cancel(any),
         3..=4 => Op::Resume(any),
         5..=6 => Op::Retry(any),
@@ -279,8 +315,13 @@ fn op(rng: &mut Rng, jobs: usize) -> Op {
         35..=36 => Op::Crash { in_recovery: rng.below(3) as u32, apply: rng.chance(50) },
         37..=38 => Op::CommitFails { unknown: rng.chance(50), applied: rng.chance(50) },
         39 => Op::Reroute(any),
-        40 => Op::LaunchAgain(any),
+        40 | 44 => Op::LaunchAgain(any),
         41 => Op::Adopt(any),
+        45 => Op::AnswerLate(any),
+        46..=47 => Op::DeleteSession(any),
+        48..=50 if jobs[any].prompts => Op::EndEarly(any, *rng.pick(&EARLY_ENDS)),
+        48..=50 => Op::EndEarly(any, *rng.pick(&EARLY_EXITS)),
+        51..=53 => Op::Recant(any, *rng.pick(&REFUSALS)),
         _ => Op::Lie(any, rng.below(8) as u8),
     }
 }
@@ -309,10 +350,13 @@ impl Plan {
                 2 => rng.below(120_000),
                 _ => rng.below(4_000_000),
             };
-            ops.push((20 + when, op(&mut rng, count)));
+            ops.push((20 + when, op(&mut rng, &jobs)));
         }
         let crash = Op::Crash { in_recovery: rng.below(3) as u32, apply: rng.chance(50) };
         ops.push((20 + rng.below(3_000), crash));
+        if rng.chance(30) {
+            scenes::play(&mut rng, &mut jobs, &mut ops);
+        }
         ops.sort_by_key(|(at, _)| *at);
         Self {
             seed,
@@ -320,7 +364,7 @@ impl Plan {
             ops,
             noise: rng.below(35),
             limit: 1 + rng.below(3) as u32,
-            delay_most: 30_000,
+            delay_most: if rng.chance(25) { 120_000 } else { 30_000 },
         }
     }
 
@@ -334,6 +378,7 @@ impl Plan {
             job.budget = false;
             job.after = None;
             job.script.abort_refusals = 0;
+            job.script.slow_start = 0;
             for (beats, end) in &mut job.script.turns {
                 beats.retain(|beat| {
                     matches!(

@@ -140,13 +140,15 @@ impl Evidence {
             Fact::Busy => self.busy = Tri::Yes,
             Fact::Active | Fact::Compacted => self.moves(),
             Fact::ProviderWait { error } => self.provider_wait = Some(Box::new(error.clone())),
-            Fact::Interrupted { .. } => self.interrupted = true,
+            Fact::Interrupted { .. } => {
+                self.interrupted |= !self.ended_clean() || active(Bug::DeathUndoesEnd);
+            }
             Fact::SessionDeleted => self.gone = Some(Cause::SessionDeleted),
             Fact::HostGone { .. } => self.gone = Some(Cause::HostGone),
-            Fact::SessionMade { .. }
-            | Fact::StartFailed { .. }
+            // Looks of before, which did not show it, were right then.
+            Fact::SessionMade { .. } | Fact::PromptTaken => self.missing = None,
+            Fact::StartFailed { .. }
             | Fact::StartUnsure { .. }
-            | Fact::PromptTaken
             | Fact::PromptRefused { .. }
             | Fact::PromptUnsure { .. }
             | Fact::Spent { .. }
@@ -163,6 +165,11 @@ impl Evidence {
     fn moves(&mut self) {
         self.missing = None;
         self.provider_wait = None;
+    }
+
+    /// Whether the end was seen and nothing goes on beyond it: a program that dies later cuts nothing off.
+    fn ended_clean(&self) -> bool {
+        self.end.is_some() && self.calls.is_empty() && self.busy != Tri::Yes
     }
 
     fn ended(&mut self, end: &End, tick: u64) {

@@ -36,6 +36,15 @@ pub struct Touched {
     pub posts: BTreeSet<PostId>,
 }
 
+impl Touched {
+    pub fn join(&mut self, other: Self) {
+        self.tasks.extend(other.tasks);
+        self.parents.extend(other.parents);
+        self.debriefs.extend(other.debriefs);
+        self.posts.extend(other.posts);
+    }
+}
+
 /// What one input came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcome {

@@ -102,6 +102,9 @@ impl Decider {
         loop {
             self.hand_on();
             self.release(stopping);
+            if self.engine.has_open() && matches!(self.committer, Committer::Idle) {
+                continue;
+            }
             if stopping && self.is_settled() {
                 return;
             }

@@ -80,6 +80,8 @@ impl History<'_> {
     fn launch_again(&mut self, n: usize) {
         let spec = Box::new(spec(&self.plan.jobs[n], None, &self.plan.jobs));
         let id = TaskId::from_bits(self.rng.bits());
+        self.again.insert(id, n);
+        self.checker.ids.push(id);
         let request = self.request(Waits::LaunchAgain(n));
         self.input(Input::Launch { request, id, spec, reservation: None });
     }
@@ -149,8 +151,10 @@ impl History<'_> {
             }
             Op::AckDebrief => self.ack_leased(),
             Op::Forget => {
-                let waiting = self.requests.iter().find(|(_, waits)| matches!(waits, Waits::Other));
+                let waits = |waits: &Waits| matches!(waits, Waits::Other | Waits::Wait);
+                let waiting = self.requests.iter().find(|(_, what)| waits(what));
                 if let Some(request) = waiting.map(|(request, _)| *request) {
+                    self.requests.remove(&request);
                     self.input(Input::Forget { request });
                 }
             }
@@ -159,6 +163,10 @@ impl History<'_> {
             | Op::Retry(job)
             | Op::Send(job)
             | Op::AnswerAsk(job)
+            | Op::AnswerLate(job)
+            | Op::DeleteSession(job)
+            | Op::EndEarly(job, _)
+            | Op::Recant(job, _)
             | Op::Read(job)
             | Op::Wait(job)
             | Op::Ack(job)
@@ -188,10 +196,16 @@ impl History<'_> {
                 text: Payload::from("word"),
             },
             Op::AnswerAsk(_) => return self.answer_ask(task),
+            Op::AnswerLate(_) => return self.answer_late(),
+            Op::DeleteSession(_) => return self.delete_session(task),
+            Op::EndEarly(_, end) => return self.end_early(task, *end),
+            Op::Recant(_, class) => return self.recant(task, *class),
             Op::Read(_) => Input::Read { request: self.request(Waits::Read), task },
             Op::Wait(_) => {
-                let ms = self.rng.below(100_000);
-                Input::Wait { request: self.request(Waits::Other), task, ms, by }
+                let endless = self.rng.chance(50);
+                let ms = if endless { u64::MAX } else { self.rng.below(100_000) };
+                let waits = if endless { Waits::Wait } else { Waits::Other };
+                Input::Wait { request: self.request(waits), task, ms, by }
             }
             Op::Ack(_) => {
                 let generation = self.store.tasks.get(&task).map_or(1, |task| task.generation);
@@ -235,11 +249,20 @@ impl History<'_> {
         else {
             return;
         };
+        self.answered.push(ask);
         let own = self.rng.chance(20);
         let by = if own { Caller::Task(task) } else { Caller::Person };
         let request = self.request(Waits::Other);
         let input = Input::Answer { request, ask, answer: Answer::Allow, by };
         self.input(input);
+    }
+
+    fn answer_late(&mut self) {
+        if let Some(ask) = self.answered.last().copied() {
+            let request = self.request(Waits::Other);
+            let answer = Answer::Deny;
+            self.input(Input::Answer { request, ask, answer, by: Caller::Person });
+        }
     }
 
     /// A hint that is not true, or a fact of an older run: neither may change what is decided.

@@ -14,9 +14,13 @@ use crate::host::{Turn, ask, end_record, error};
 use crate::invariants::Violation;
 use crate::plan::{Beat, End, Job};
 
+/// Replies to openings are cut off so often in a row at most: more would outlast the time to start.
+const CUTS_MAX: u32 = 3;
+
 impl History<'_> {
-    fn job(&self, task: TaskId) -> Option<&Job> {
-        self.plan.jobs.iter().find(|job| job.id == task)
+    pub(super) fn job(&self, task: TaskId) -> Option<&Job> {
+        let again = self.again.get(&task).map(|n| &self.plan.jobs[*n]);
+        self.plan.jobs.iter().find(|job| job.id == task).or(again)
     }
 
     /// Performs an effect; unheard, when the runtime died meanwhile.
@@ -47,7 +51,10 @@ impl History<'_> {
                 }
                 return Ok(());
             }
-            Effect::Look { task, attempt, turn, .. } => {
+            Effect::Look { task, attempt, turn, session, .. } => {
+                if let Some(session) = session {
+                    self.host.ensure(*task, *attempt, session);
+                }
                 let fact = self.look(*task, *attempt, *turn);
                 vec![(*task, Fence { attempt: *attempt, turn: *turn }, fact)]
             }
@@ -85,18 +92,27 @@ impl History<'_> {
         let bad = |fact: &Fact| matches!(fact, Fact::StopRefused { .. } | Fact::StartUnsure { .. });
         let ok = !facts.iter().any(|(_, _, fact)| bad(fact));
         if heard {
-            let mut last = 0;
+            // One performer says it all, in order, and that it is done.
+            let last = self.slow_start(&key) + self.delay();
             for (task, fence, fact) in facts {
-                last = self.delay().max(last);
                 let epoch = self.epoch;
+                // That a start failed is said before the next try, not after it: tries have no fence.
+                let again = if matches!(fact, Fact::StartFailed { .. }) { 0 } else { 500 };
                 let msg = Msg::Input(Box::new(Input::Observed { task, fence, fact }));
                 if self.noisy(5) {
-                    self.after(last + 500, Ev::Msg(epoch, msg.clone()));
+                    self.after(last + again, Ev::Msg(epoch, msg.clone()));
                 }
                 self.after(last, Ev::Msg(epoch, msg));
             }
             let epoch = self.epoch;
             self.after(last, Ev::Msg(epoch, Msg::Flew(key, ok)));
+        }
+    }
+
+    fn slow_start(&self, key: &EffectKey) -> u64 {
+        match key {
+            EffectKey::Open(task, 1) => self.job(*task).map_or(0, |job| job.script.slow_start),
+            _ => 0,
         }
     }
 
@@ -118,7 +134,9 @@ impl History<'_> {
             self.begin_turn(task, fence.attempt, fence.turn);
             facts.push((task, fence, Fact::PromptTaken));
         }
-        if self.noisy(8) {
+        let cuts = self.host.cuts.get(&(task, fence.attempt)).copied().unwrap_or(0);
+        if cuts < CUTS_MAX && self.noisy(8) {
+            self.host.cuts.insert((task, fence.attempt), cuts + 1);
             facts = vec![(task, whole, Fact::StartUnsure { why: "the reply was cut off".into() })];
         }
         facts
@@ -128,6 +146,11 @@ impl History<'_> {
         let cut = self.noisy(8);
         if cut && self.rng.chance(50) {
             return Fact::PromptUnsure { why: "never arrived".into() };
+        }
+        let refuses = self.job(task).and_then(|job| job.script.refuses);
+        if let Some(class) = refuses.filter(|_| fence.attempt == 1 && fence.turn == 1) {
+            let mut said = crate::rng::Rng::new(task.bits() ^ 0x7e_f05e);
+            return Fact::PromptRefused { error: error(class, self.now.wall, &mut said) };
         }
         self.begin_turn(task, fence.attempt, fence.turn);
         if cut {
@@ -157,6 +180,7 @@ impl History<'_> {
             ask: None,
             blocked: false,
             ghost: false,
+            well: false,
         });
         *begun += 1;
         self.beat_later(task, attempt, n);
@@ -172,7 +196,13 @@ impl History<'_> {
         if self.noisy(10) {
             return Fact::LookFailed { why: "the host did not answer".into() };
         }
-        let hidden = self.noisy(2);
+        // A host leaves a session out now and then, not in one answer after the other.
+        let hidden = self.noisy(2) && !self.host.hidden.contains(&(task, attempt));
+        if hidden {
+            self.host.hidden.insert((task, attempt));
+        } else {
+            self.host.hidden.remove(&(task, attempt));
+        }
         match self.host.sessions.get(&(task, attempt)) {
             Some(_) if hidden => crate::host::missing(),
             Some(session) => session.picture(turn, &mut self.rng),
@@ -213,7 +243,7 @@ impl History<'_> {
     }
 
     /// Tells whoever watches, late, twice or not at all.
-    fn report(&mut self, task: TaskId, fence: Fence, fact: Fact) {
+    pub(super) fn report(&mut self, task: TaskId, fence: Fence, fact: Fact) {
         let watched =
             self.host.sessions.get(&(task, fence.attempt)).and_then(|session| session.watched);
         if watched != Some(self.epoch) || self.noisy(8) {
@@ -224,19 +254,6 @@ impl History<'_> {
             self.tell(msg.clone());
         }
         self.tell(msg);
-    }
-
-    pub(super) fn restart_host(&mut self) {
-        for ((_, _), session) in &mut self.host.sessions {
-            session.watched = None;
-            if session.exit.is_none()
-                && let Some(turn) = session.turns.last_mut().filter(|turn| turn.end.is_none())
-            {
-                turn.ghost = true;
-                turn.calls.clear();
-                turn.ask = None;
-            }
-        }
     }
 
     pub(super) fn unblock(&mut self, task: TaskId, attempt: u32, n: u32) {
@@ -361,7 +378,7 @@ impl History<'_> {
         }
     }
 
-    fn turn_mut(&mut self, task: TaskId, fence: Fence) -> Option<&mut Turn> {
+    pub(super) fn turn_mut(&mut self, task: TaskId, fence: Fence) -> Option<&mut Turn> {
         let session = self.host.sessions.get_mut(&(task, fence.attempt))?;
         session.turns.iter_mut().find(|turn| turn.n == fence.turn)
     }
@@ -378,7 +395,7 @@ impl History<'_> {
         beats.iter().any(|beat| matches!(beat, Beat::Tool { .. }))
     }
 
-    fn end_turn(&mut self, task: TaskId, fence: Fence, end: End) {
+    pub(super) fn end_turn(&mut self, task: TaskId, fence: Fence, end: End) {
         let place = (task, fence.attempt, fence.turn);
         let (wall, tick) = (self.now.wall, self.now.tick);
         let mut record = end_record(end, place, wall);
@@ -414,16 +431,15 @@ impl History<'_> {
             | End::Length
             | End::Refusal
             | End::Error(_)
+            | End::Aborted
             | End::Exit(_) => {}
-        }
-        if let Some(turn) = self.turn_mut(task, fence) {
-            turn.end = record.clone();
-            turn.ended_at = tick;
-            turn.calls.clear();
         }
         let Some(record) = record else {
             return;
         };
+        if let Some(turn) = self.turn_mut(task, fence) {
+            turn.ends(record.clone(), tick);
+        }
         if let End::Exit(code) = end {
             let exit = Exit { code: Some(code), signal: None };
             if let Some(session) = self.host.sessions.get_mut(&(task, fence.attempt)) {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use homing_core::effect::Effect;
+use homing_core::fact::Fence;
 use homing_core::ids::{DebriefId, PostId, TaskId};
 use homing_core::input::Input;
 use homing_core::payload::Payload;
 use homing_core::reason::Reason;
 use homing_core::record::{Record, TaskRecord};
 use homing_core::refs::ParentRef;
-use homing_core::words::{Cause, DeliveryState, State};
+use homing_core::words::{DeliveryState, State};
 use homing_runtime::engine::Engine;
 
 use super::{Check, Checker, SHAPE};
@@ -70,8 +72,14 @@ impl Checker {
         Ok(())
     }
 
-    /// 7: no send into a turn that the engine was told of.
-    pub fn sends(&self, who: &ParentRef, parents: &Parents) -> Check {
+    /// 7: no send into a turn that the engine was told of. What is ordered to stop is remembered.
+    pub fn orders(&mut self, effect: &Effect, parents: &Parents) -> Check {
+        if let Effect::Abort { task, attempt, .. } = effect {
+            self.stops.insert((*task, *attempt));
+        }
+        let Effect::Deliver { parent: who, .. } = effect else {
+            return Ok(());
+        };
         let told = parents
             .all
             .get(who)
@@ -103,27 +111,25 @@ impl Checker {
             return Ok(());
         };
         let world = engine.world();
-        let mut held: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+        let mut held: BTreeMap<&str, (u32, u32, u32)> = BTreeMap::new();
         for id in &self.ids {
             if let Some(task) = world.task(*id) {
                 let entry = held.entry(&task.key).or_default();
                 entry.0 += u32::from(task.state.holds_slot() && !task.live.lent);
                 entry.1 += u32::from(task.state == State::Queued && task.after.is_empty());
+                entry.2 += u32::from(task.wants_turn() || task.live.retaking);
             }
         }
+        self.unmoved(by, world)?;
         for written in engine.open_written().iter().filter(|written| written.line.seq > since) {
             self.isolated(by, written, world)?;
             self.within_limit(written, engine)?;
         }
         for (name, key) in world.keys() {
             let counted = held.get(&**name).copied().unwrap_or_default();
-            let agrees = counted.0 == key.held && counted.1 == key.queue.len() as u32;
-            self.hold(11, agrees, || {
-                format!(
-                    "{name}: {} held and {} queued, counted {counted:?}",
-                    key.held,
-                    key.queue.len()
-                )
+            let kept = (key.held, key.queue.len() as u32, key.retake.len() as u32);
+            self.hold(11, counted == kept, || {
+                format!("{name}: held, queued, to be retaken: {kept:?}, counted {counted:?}")
             })?;
         }
         Ok(())
@@ -155,42 +161,6 @@ impl Checker {
         })
     }
 
-    /// 19: a fact about one task writes only of it, its kin, those that wait for it or its slot.
-    fn isolated(
-        &self,
-        by: Option<&Input>,
-        written: &homing_core::step::Written,
-        world: &homing_core::world::World,
-    ) -> Check {
-        let (Some(Input::Observed { task, .. }), Record::Task(other, record)) =
-            (by, &written.record)
-        else {
-            return Ok(());
-        };
-        if task == other {
-            return Ok(());
-        }
-        let (Some(one), Some(two)) = (world.task(*task), world.task(*other)) else {
-            return Ok(());
-        };
-        let kin = one.root == two.root;
-        let slot = matches!(
-            record,
-            TaskRecord::TurnOpened { .. }
-                | TaskRecord::Moved { to: State::Starting | State::Running, .. }
-        );
-        let waited = matches!(
-            record,
-            TaskRecord::DependencyMet { .. }
-                | TaskRecord::Moved { cause: Some(Cause::Dependency | Cause::ParentEnded), .. }
-        );
-        let told =
-            matches!(record, TaskRecord::NoticeMoved { .. } | TaskRecord::NoticeRouted { .. });
-        self.hold(19, kin || slot || waited || told, || {
-            format!("a fact of {task} writes {record:?} of {other}")
-        })
-    }
-
     /// 9 and 10, at the host itself: what runs there is what the ledger says runs.
     pub fn at_host(&mut self, store: &Store, host: &Host) -> Check {
         for ((task, attempt), made) in &host.made {
@@ -209,7 +179,8 @@ impl Checker {
                 .tasks
                 .get(&task)
                 .is_some_and(|row| row.unconfirmed || !row.orphans.is_empty());
-            self.hold(9, attempts.len() <= 1 || given_up, || {
+            // Given up on or not: while one may run, no other is begun.
+            self.hold(9, attempts.len() <= 1, || {
                 format!("{task}: attempts {attempts:?} live at once")
             })?;
             let row = store.tasks.get(&task);
@@ -219,6 +190,19 @@ impl Checker {
                     "{task} is {:?} and runs at the host",
                     row.map(|row| (row.state, row.cause))
                 )
+            })?;
+        }
+        Ok(())
+    }
+
+    /// 10: what still runs when all is at rest was told to stop and did not.
+    fn none_forgotten(&self, host: &Host) -> Check {
+        for ((task, attempt), session) in &host.sessions {
+            let turn = session.turns.last().map_or(0, |turn| turn.n);
+            let fence = Fence { attempt: *attempt, turn };
+            let known = self.taken.contains(&(*task, fence)) && session.is_running();
+            self.hold(10, !known || self.stops.contains(&(*task, *attempt)), || {
+                format!("{task}: attempt {attempt} runs for ever, and nobody told it to stop")
             })?;
         }
         Ok(())
@@ -240,6 +224,7 @@ impl Checker {
     ) -> Check {
         self.hold(SHAPE, steps >= 50, || format!("a history of {steps} steps"))?;
         self.at_host(store, host)?;
+        self.none_forgotten(host)?;
         for task in &self.promised {
             self.hold(1, store.tasks.contains_key(task), || {
                 format!("{task} was promised and is gone")

@@ -31,7 +31,12 @@ impl Case<'_> {
             Verdict::Go(to) => to,
             Verdict::Stay => task.state,
             Verdict::Stale | Verdict::Refuse => {
-                return self.out.reply(request, Told::AlreadyEnded { task: id, state: task.state });
+                let mut state = task.state;
+                if active(Bug::LateCancelCounts) {
+                    state = State::Cancelled;
+                    self.moved(task, state, Reason::Asked { by: by.clone(), text: None });
+                }
+                return self.out.reply(request, Told::AlreadyEnded { task: id, state });
             }
         };
         if active(Bug::CancelLies) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Case;
 use super::judge::{Ending, end_text};
 use crate::bugs::{Bug, active};
+use crate::change::Note;
 use crate::fact::{ErrorClass, HostError};
 use crate::reason::Reason;
 use crate::record::TaskRecord;
@@ -57,8 +58,10 @@ impl Case<'_> {
     }
 
     pub(super) fn start_failed(&mut self, task: &Task, error: &HostError) {
-        if task.state == State::Stopping {
-            return self.stopped(task);
+        match (&task.session, task.state) {
+            (None, State::Starting) => {}
+            (None, State::Stopping) => return self.stopped(task),
+            (None | Some(_), _) => return self.disbelieved(task),
         }
         match self.plan(task, error) {
             Plan::Over => {
@@ -74,8 +77,25 @@ impl Case<'_> {
         }
     }
 
-    /// The host itself waits for the provider: a quota or another model is ours to act on.
+    /// A prompt that is known to have been taken was not refused.
+    pub(super) fn prompt_refused(&mut self, task: &Task, error: &HostError) {
+        let in_turn = matches!(task.state, State::Starting | State::Running);
+        if in_turn && !was_taken(task) { self.errored(task, error) } else { self.disbelieved(task) }
+    }
+
+    /// What is known says otherwise: only a look can tell.
+    fn disbelieved(&mut self, task: &Task) {
+        if task.state.holds_slot() && task.state != State::Stopping {
+            self.out.note(Note::ProbeAsked(task.id));
+        }
+    }
+
+    /// The host itself waits for the provider: a quota or another model is ours to act on. Only a turn that
+    /// was sent can wait so.
     pub(super) fn provider_waits(&mut self, task: &Task, error: &HostError) {
+        if !matches!(task.state, State::Starting | State::Running) {
+            return;
+        }
         match error.class {
             ErrorClass::Quota => self.errored(task, error),
             ErrorClass::RateLimited if self.next_model(task).is_some() => self.errored(task, error),

@@ -115,7 +115,9 @@ impl Case<'_> {
 
     /// Whether the session was not there in any look for so long that it is gone for good.
     fn is_missing(&self, task: &Task) -> bool {
-        task.evidence.missing.is_some() && task.evidence.missing_ms() >= self.world.limits.gone_ms
+        task.session.is_some()
+            && task.evidence.missing.is_some()
+            && task.evidence.missing_ms() >= self.world.limits.gone_ms
     }
 
     /// The breaker: the same call again and again, or too many in all.

@@ -11,12 +11,12 @@ use crate::evidence::Doubt;
 use crate::fact::{AskSeen, Fact, Fence, Picture, Presence, TurnRecord};
 use crate::ids::{AskId, TaskId};
 use crate::input::Then;
-use crate::reason::Caller;
+use crate::reason::{Caller, Reason};
 use crate::record::TaskRecord;
 use crate::rules::{Event, Verdict};
 use crate::task::{AskState, Task};
 use crate::time::mix;
-use crate::words::{State, Tri};
+use crate::words::{Cause, State, Target, Tri};
 
 impl Case<'_> {
     pub(super) fn observed(&mut self, id: TaskId, fence: Fence, fact: &Fact) {
@@ -45,13 +45,15 @@ impl Case<'_> {
             return self.current(task, fence, fact);
         }
         self.out.task(task.id, TaskRecord::Stale { fence, fact: fact.clone() });
+        if active(Bug::StaleIsActive) {
+            self.out.note(Note::Active(task.id));
+        }
         self.late(task, fence, fact);
         let attempt = fence.attempt;
-        if let Fact::SessionMade { session } = fact
-            && !knows(task, session)
-            && task.orphans.iter().all(|orphan| orphan.attempt != attempt)
-        {
-            self.out.task(task.id, TaskRecord::OrphanSeen { attempt, session: session.clone() });
+        let left = left_running(task, fence, fact).filter(|_| !active(Bug::OrphanIgnored));
+        if let Some(session) = left {
+            let session = Arc::clone(session);
+            self.out.task(task.id, TaskRecord::OrphanSeen { attempt, session });
         } else if matches!(fact, Fact::Stopped | Fact::Exited { .. })
             && self.confirms_orphan(task, fence)
         {
@@ -110,6 +112,10 @@ impl Case<'_> {
         } else {
             self.out.note(Note::Active(task.id));
         }
+        if active(Bug::NeighbourActive) {
+            let next = self.world.key(&task.key).and_then(|key| key.queue.first_key_value());
+            next.into_iter().for_each(|(_, other)| self.out.note(Note::Active(*other)));
+        }
     }
 
     /// What a fact asks for besides being weighed.
@@ -130,7 +136,13 @@ impl Case<'_> {
                 self.look_over(task, !hidden && picture.turn != TurnRecord::Unreadable);
                 self.reconcile_asks(task, picture);
             }
-            Fact::LookFailed { .. } => self.look_over(task, false),
+            Fact::LookFailed { .. } => {
+                self.look_over(task, false);
+                if active(Bug::FailedLookStops) {
+                    let reason = Reason::EndedWith { cause: Cause::HostGone };
+                    self.stop(task, Target::Failed, Cause::HostGone, reason);
+                }
+            }
             Fact::EndHint
             | Fact::ErrorHint { .. }
             | Fact::OddWord { .. }
@@ -148,7 +160,8 @@ impl Case<'_> {
             Fact::PromptTaken => self.debrief_accepted(task),
             Fact::Stopped => self.stopped(task),
             Fact::StartFailed { error } => self.start_failed(task, error),
-            Fact::PromptRefused { error } => self.errored(task, error),
+            Fact::PromptRefused { error } => self.prompt_refused(task, error),
+            Fact::Exited { .. } => self.asks_over(task),
             Fact::SessionMade { .. }
             | Fact::StartUnsure { .. }
             | Fact::Active
@@ -159,11 +172,17 @@ impl Case<'_> {
             | Fact::ProviderWait { .. }
             | Fact::Busy
             | Fact::Compacted
-            | Fact::Exited { .. }
             | Fact::Interrupted { .. }
             | Fact::SessionDeleted
             | Fact::HostGone { .. }
             | Fact::StopRefused { .. } => {}
+        }
+    }
+
+    /// A process that has ended waits for no answer.
+    fn asks_over(&mut self, task: &Task) {
+        for ask in task.open_asks() {
+            self.close_ask(task, &ask.seen.key);
         }
     }
 
@@ -221,6 +240,18 @@ impl Case<'_> {
         }
         self.out.task(task.id, TaskRecord::AskDone { ask: known.id });
     }
+}
+
+/// The session that an order of an attempt which is over has set going after all.
+fn left_running<'a>(task: &'a Task, fence: Fence, fact: &'a Fact) -> Option<&'a Arc<str>> {
+    let given_up = task.unconfirmed && fence.attempt == task.attempt && !task.is_living();
+    let ordered = matches!(fact, Fact::PromptTaken | Fact::PromptUnsure { .. });
+    let session = if let Fact::SessionMade { session } = fact {
+        Some(session).filter(|session| !knows(task, session))
+    } else {
+        task.session.as_ref().filter(|_| given_up && ordered)
+    };
+    session.filter(|_| task.orphans.iter().all(|orphan| orphan.attempt != fence.attempt))
 }
 
 /// Whether a session is the task's own, now or in an earlier attempt: it needs no abort of its own.

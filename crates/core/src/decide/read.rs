@@ -103,7 +103,7 @@ impl Case<'_> {
                 self.read_now(*request, id, self.now.tick, true);
             }
         }
-        for request in &task.live.waiters {
+        for request in task.live.waiters.iter().filter(|_| !active(Bug::WaitersForgotten)) {
             let lender = self.world.wait(*request).and_then(|wait| wait.lender);
             match lender.and_then(|above| self.world.task(above)).filter(|above| above.live.lent) {
                 Some(above) => self.retake_slot(above),

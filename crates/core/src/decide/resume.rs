@@ -69,7 +69,8 @@ impl Case<'_> {
                 return false;
             }
         };
-        if task.unconfirmed || !task.orphans.is_empty() {
+        let unsafe_yet = task.unconfirmed || !task.orphans.is_empty();
+        if unsafe_yet && !active(Bug::RetryUnconfirmed) {
             let why = "an earlier attempt was not confirmed to have stopped and may still run";
             self.out.refuse(request, Code::AbortUnconfirmed, why);
             return false;

@@ -348,6 +348,9 @@ impl World {
                 self.trees.remove(&task.root);
             }
         }
+        if active(Bug::KeyForgotten) {
+            task.brief.key.map(|key| self.idempotency.remove(&key));
+        }
         self.left.tasks.push(task);
     }
 
@@ -424,7 +427,10 @@ fn changes_index(fact: &crate::fact::Fact) -> bool {
         | F::PromptUnsure { .. }
         | F::Looked { .. }
         | F::Ended { .. }
-        | F::Exited { .. } => true,
+        | F::Exited { .. }
+        | F::Interrupted { .. }
+        | F::SessionDeleted
+        | F::HostGone { .. } => true,
         F::StartFailed { .. }
         | F::StartUnsure { .. }
         | F::PromptRefused { .. }
@@ -442,9 +448,6 @@ fn changes_index(fact: &crate::fact::Fact) -> bool {
         | F::Busy
         | F::Compacted
         | F::LookFailed { .. }
-        | F::Interrupted { .. }
-        | F::SessionDeleted
-        | F::HostGone { .. }
         | F::Stopped
         | F::StopRefused { .. } => false,
     }

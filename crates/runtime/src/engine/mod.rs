@@ -313,8 +313,11 @@ impl Engine {
                 release: Release { replies, ..Release::default() },
             });
         }
-        if active(Bug::ActsEarly) {
-            let effects = std::mem::take(&mut release.effects);
+        if active(Bug::ActsEarly) || active(Bug::SentEarly) {
+            let early = |effect: &mut Effect| {
+                active(Bug::ActsEarly) || matches!(effect, Effect::Deliver { .. })
+            };
+            let effects = release.effects.extract_if(.., early).collect();
             self.held.push_front(Held {
                 no: 0,
                 durable: true,
@@ -390,8 +393,11 @@ impl Engine {
             return None;
         }
         let mut release = self.held.pop_front()?.release;
-        release.effects.retain(|effect| self.is_wanted(effect));
+        let mut dropped = Touched::default();
+        release.effects.retain(|effect| self.is_wanted(effect, &mut dropped));
         self.flights.released(&release.effects);
+        // Others may have waited for what is not done after all.
+        self.derive(&dropped, self.now);
         for reply in &release.replies {
             self.asked.remove(&reply.request);
         }
@@ -403,15 +409,17 @@ impl Engine {
 
     /// Whether an effect is still wanted when its group is durable. A parent may have begun a turn, a
     /// task may have been cancelled meanwhile: then it is not done, and derived again when it is.
-    fn is_wanted(&mut self, effect: &Effect) -> bool {
+    fn is_wanted(&mut self, effect: &Effect, dropped: &mut Touched) -> bool {
         let key = effect.key();
         if matches!(effect, Effect::Load { .. } | Effect::Unwatch { .. }) {
             return true;
         }
-        let wanted = step::wants(&self.world, &flights::touched_by(&key), self.now);
+        let touched = flights::touched_by(&key);
+        let wanted = step::wants(&self.world, &touched, self.now);
         let still = wanted.iter().any(|other| other.key() == key);
         if !still {
             self.flights.land(&key);
+            dropped.join(touched);
         }
         still
     }

@@ -123,6 +123,20 @@ fn an_abort_that_waited_for_a_prompt_goes_once_that_has_landed_well_or_not() {
     }
 }
 
+#[test]
+fn an_abort_that_waited_for_a_prompt_goes_when_that_is_not_sent_after_all() {
+    let mut engine = opening();
+    observe(&mut engine, SESSION, made());
+    engine.flew(&EffectKey::Open(id(), 1), true, now());
+    // Before the prompt's group is durable it is not wanted any more.
+    let cancel =
+        Input::Cancel { request: 2, task: id(), by: Caller::Person, text: None, quiet: false };
+    engine.take(cancel, now());
+    let first = keys(&commit(&mut engine));
+    assert!(!first.contains(&EffectKey::Prompt(id(), 1, 1)), "{first:?}");
+    assert_eq!(keys(&commit(&mut engine)), [EffectKey::Abort(id(), 1)]);
+}
+
 fn away() -> Told {
     Told::Refused { code: Code::Unavailable, why: "away".into() }
 }

@@ -31,7 +31,9 @@ impl Engine {
             now,
             visits: _,
         } = self;
-        (tick - now.tick).hash(to);
+        // Asked of what waits to be released, alone.
+        let waits = now.tick > 0 && !(held.is_empty() && open.is_empty());
+        waits.then(|| tick - now.tick).hash(to);
         for Held { no: _, durable, release } in held {
             durable.hash(to);
             feed_release(release, to);

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// See the module. Read it as a slice.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[expect(clippy::box_collection, reason = "one word instead of three is what it is for")]
 pub struct Few<T>(Option<Box<Vec<T>>>);
 

@@ -15,7 +15,7 @@ use crate::world::{Timer, Who};
 pub type Request = u64;
 
 /// What retention takes from the store.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Purge {
     pub tasks: Vec<TaskId>,
     pub debriefs: Vec<DebriefId>,

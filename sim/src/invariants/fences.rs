@@ -30,13 +30,14 @@ impl Checker {
     /// Remembers what an input must leave alone.
     pub fn before_input(&mut self, world: &World, input: &Input) {
         self.before = Before::default();
-        let Input::Observed { task, fence, .. } = input else {
+        let Input::Observed { task, fence, fact } = input else {
             return;
         };
         let Some(one) = world.task(*task) else {
             return;
         };
-        let turn = fence.turn == 0 || fence.turn == one.turn.n;
+        let whole = fence.turn == 0 && !fact.is_of_a_turn();
+        let turn = whole || fence.turn == one.turn.n;
         let current = fence.attempt == one.attempt && turn && one.is_living();
         self.before.stale = (!current).then(|| one.clone());
         let others = self.ids.iter().filter_map(|id| world.task(*id));
@@ -59,6 +60,7 @@ impl Checker {
             same.late = was.late;
             same.orphans.clone_from(&was.orphans);
             same.unconfirmed = was.unconfirmed;
+            same.live.look = was.live.look;
             self.hold(8, same == was, || format!("{task}: a stale {fact:?} changed the task"))?;
         }
         for (id, known) in before.others {

@@ -1,6 +1,6 @@
 //! What memory alone keeps, applied: nothing here is written down, and nothing here changes a row.
 
-use super::{Tree, Who, World};
+use super::{Tree, Wait, Who, World};
 use crate::bugs::{Bug, active};
 use crate::change::Note;
 use crate::ids::TaskId;
@@ -39,14 +39,7 @@ impl World {
                 self.with_live(*id, |live| live.readers.push(*request))
             }
             Note::ReadersWent(id) => self.with_live(*id, |live| live.readers.clear()),
-            Note::WaitCame(request, wait) => {
-                self.with_live(wait.task, |live| live.waiters.push(*request));
-                if let Some(lender) = wait.lender {
-                    self.with_live(lender, |live| live.lends_for.push(*request));
-                }
-                self.waits.insert(*request, wait.clone());
-                self.arm(&Who::Wait(*request));
-            }
+            Note::WaitCame(request, wait) => self.wait_came(*request, wait),
             Note::WaitWent(request) => {
                 if let Some(wait) = self.waits.remove(request) {
                     self.with_live(wait.task, |live| live.waiters.retain(|known| known != request));
@@ -77,6 +70,15 @@ impl World {
                 self.release(*id);
             }
         }
+    }
+
+    fn wait_came(&mut self, request: u64, wait: &Wait) {
+        self.with_live(wait.task, |live| live.waiters.push(request));
+        if let Some(lender) = wait.lender {
+            self.with_live(lender, |live| live.lends_for.push(request));
+        }
+        self.waits.insert(request, wait.clone());
+        self.arm(&Who::Wait(request));
     }
 
     fn release(&mut self, id: u64) {

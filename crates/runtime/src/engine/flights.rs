@@ -14,7 +14,7 @@ use homing_core::world::World;
 
 /// How far an effect has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flight {
+pub(super) enum Flight {
     /// In a group that is not durable yet.
     Pending,
     /// Performed by somebody now.
@@ -23,9 +23,9 @@ enum Flight {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flights {
-    air: BTreeMap<EffectKey, Flight>,
-    watching: BTreeMap<TaskId, (u32, Arc<str>)>,
-    cooling: BTreeMap<EffectKey, (u64, u32)>,
+    pub(super) air: BTreeMap<EffectKey, Flight>,
+    pub(super) watching: BTreeMap<TaskId, (u32, Arc<str>)>,
+    pub(super) cooling: BTreeMap<EffectKey, (u64, u32)>,
 }
 
 impl Flights {

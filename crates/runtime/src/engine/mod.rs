@@ -4,6 +4,7 @@
 //! inputs and moments come in, groups to commit and effects to perform go out. Decide, commit, then act:
 //! what a group brings about is released only once the group is durable, in order.
 
+mod digest;
 mod flights;
 mod start;
 

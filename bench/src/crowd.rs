@@ -40,7 +40,7 @@ pub fn spec(n: u64) -> Box<Spec> {
         priority: 0,
         budget: Budget::default().into(),
         over: Overrides::default().into(),
-        caps: Caps { prompts: true, goes_on: true },
+        caps: Caps { prompts: true, goes_on: true, ..Caps::default() },
         parent_turn: None,
         batch: None,
     };

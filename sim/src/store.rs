@@ -86,6 +86,7 @@ impl Store {
             posts: self.posts.values().filter(|post| !post.state.is_over()).cloned().collect(),
             keys: self.keys.iter().map(|(key, id)| (*key, *id)).collect(),
             head: self.head(),
+            rebooted: false,
         }
     }
 }

@@ -112,6 +112,12 @@ impl Limits {
         if active(Bug::QuietEarly) { ms / 10 } else { ms }
     }
 
+    /// A plain process may be silent for as long as it likes, unless its launch says otherwise.
+    pub fn counts_silence(&self, brief: &Brief) -> bool {
+        let asked = brief.over.quiet_ms.is_some() || brief.over.never_active_ms.is_some();
+        !brief.caps.plain || asked
+    }
+
     pub fn stop_ms(&self, brief: &Brief) -> u64 {
         let ms = brief.over.stop_ms.unwrap_or(self.stop_ms);
         if active(Bug::StopEarly) { ms / 10 } else { ms }

@@ -146,12 +146,15 @@ impl Budget {
 }
 
 /// What the host can do, as the door found it when the task was accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Caps {
     /// Takes further prompts in the same session.
     pub prompts: bool,
     /// The session can be gone on with after its turn failed.
     pub goes_on: bool,
+    /// A plain process: it need not say anything while it works, and does not outlive a boot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain: bool,
 }
 
 /// A task's own values over the defaults of `Limits`.

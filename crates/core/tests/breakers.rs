@@ -142,6 +142,21 @@ fn b5_busy_and_silent_beyond_the_limit_is_asked_about_first_then_ended_and_told(
 }
 
 #[test]
+fn b5_a_plain_process_may_be_silent_unless_its_launch_says_otherwise() {
+    let mut stage = Stage::new();
+    let quiet = stage.launch_running(task("quiet").process());
+    let over =
+        Overrides { quiet_ms: Some(MINUTE), never_active_ms: Some(MINUTE), ..Default::default() };
+    let watched = stage.launch_running(task("watched").process().over(over));
+    stage.advance(MINUTE);
+    assert!(stage.wants_look(watched));
+    stage.shows_nothing_new(watched);
+    assert_eq!(stage.state(watched), State::Stopping);
+    stage.advance(100 * HOUR);
+    assert_eq!(stage.state(quiet), State::Running);
+}
+
+#[test]
 fn b5_a_host_that_cannot_be_asked_does_not_keep_a_deadline_for_ever() {
     let (mut stage, a) = running();
     stage.observe(a, Fact::Active);

@@ -316,7 +316,7 @@ async fn r1_a_command_goes_on_without_the_process_that_started_it_and_its_end_is
 }
 
 #[tokio::test]
-async fn r2_what_a_killed_shim_supervised_is_ended_and_was_interrupted() {
+async fn r1_what_a_killed_shim_supervised_is_ended_and_was_interrupted() {
     let bench = Bench::new();
     let up = bench.meeting("up");
     let place = bench.start("(env -i sleep 1000 & echo $! > up) ; sleep 1000").await;

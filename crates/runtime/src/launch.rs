@@ -192,7 +192,7 @@ impl Launch {
                 priority: self.priority,
                 budget: self.budget.into(),
                 over: self.over.into(),
-                caps: Caps { prompts: false, goes_on: false },
+                caps: Caps::default(),
                 parent_turn: None,
                 batch: arc(self.batch),
             },

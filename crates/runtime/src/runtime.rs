@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, watch};
 use crate::codec;
 use crate::committer;
 use crate::decider::{Committer, Decider};
-use crate::engine::Engine;
+use crate::engine::{Engine, Memory};
 use crate::homing::Homing;
 use crate::perform::{Performer, Ports};
 use crate::readers::Readers;
@@ -86,7 +86,8 @@ impl Runtime {
     pub fn start(mut self) -> Result<Homing, StoreError> {
         let recovered = self.store.recover()?;
         let time = Timekeeper::new(self.clock, self.ids, &recovered.clock);
-        let memory = codec::decode(recovered)?;
+        let rebooted = time.rebooted(&recovered.clock);
+        let memory = Memory { rebooted, ..codec::decode(recovered)? };
         let readers = (0..READERS).map(|_| self.store.reader()).collect::<Result<Vec<_>, _>>()?;
         let readers = Readers::new(readers);
         let engine = Engine::start(memory, self.limits, time.now());

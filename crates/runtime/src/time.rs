@@ -28,6 +28,11 @@ impl Timekeeper {
         Self { clock, ids, mark }
     }
 
+    /// Whether the last mark is of another boot.
+    pub(crate) fn rebooted(&self, last: &ClockMark) -> bool {
+        !last.boot.is_empty() && last.boot != self.mark.boot
+    }
+
     pub fn now(&self) -> Moment {
         Moment { tick: self.tick(), wall: self.clock.wall(), dice: self.ids.bits() }
     }

@@ -40,7 +40,7 @@ struct Inner {
 
 impl ScriptedHost {
     pub fn new(name: &str) -> Self {
-        let caps = Caps { prompts: true, goes_on: true };
+        let caps = Caps { prompts: true, goes_on: true, ..Caps::default() };
         Self { name: name.into(), caps, agents: None, inner: Arc::default() }
     }
 

@@ -84,15 +84,18 @@ pub fn all() -> Vec<Sequence> {
 
 /// Begins a sequence for a host that takes further prompts.
 pub fn sequence(name: &'static str, renders: &'static str) -> Sequence {
-    let setup =
-        Setup { caps: Caps { prompts: true, goes_on: true }, models: 1, retry_interrupted: 0 };
+    let setup = Setup {
+        caps: Caps { prompts: true, goes_on: true, ..Caps::default() },
+        models: 1,
+        retry_interrupted: 0,
+    };
     Sequence { name, renders, setup, steps: Vec::new(), end: End::default() }
 }
 
 impl Sequence {
     #[must_use]
     pub fn caps(mut self, prompts: bool, goes_on: bool) -> Self {
-        self.setup.caps = Caps { prompts, goes_on };
+        self.setup.caps = Caps { prompts, goes_on, ..Caps::default() };
         self
     }
 

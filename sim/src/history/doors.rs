@@ -47,7 +47,7 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
                 ..Overrides::default()
             }
             .into(),
-            caps: Caps { prompts: job.prompts, goes_on: job.prompts },
+            caps: Caps { prompts: job.prompts, goes_on: job.prompts, ..Caps::default() },
             parent_turn: turn.then(|| Arc::from("turn-of-launch")),
             batch: None,
         },

@@ -413,7 +413,7 @@ fn spec(n: usize, kind: Kind) -> Box<Spec> {
             priority: 0,
             budget: Budget::default().into(),
             over: Overrides::default().into(),
-            caps: Caps { prompts: true, goes_on: true },
+            caps: Caps { prompts: true, goes_on: true, ..Caps::default() },
             parent_turn: None,
             // A name instead of a number that only grows.
             batch: Some("batch".into()),

@@ -260,7 +260,7 @@ impl World {
             {
                 see(Timer::Todos, At::Tick(end.tick + self.limits.todos_ms));
             }
-            if task.evidence.end.is_none() {
+            if task.evidence.end.is_none() && self.limits.counts_silence(&task.brief) {
                 let (timer, at) = self.silence(task);
                 self.asked_first(task, timer, at, see);
             }

@@ -32,7 +32,7 @@ pub fn task(name: &str) -> Launch {
         priority: 0,
         budget: Budget::default().into(),
         over: Overrides::default().into(),
-        caps: Caps { prompts: true, goes_on: true },
+        caps: Caps { prompts: true, goes_on: true, ..Caps::default() },
         parent_turn: None,
         batch: None,
     };
@@ -96,14 +96,15 @@ impl Launch {
     }
 
     pub fn caps(mut self, prompts: bool, goes_on: bool) -> Self {
-        self.spec.brief.caps = Caps { prompts, goes_on };
+        self.spec.brief.caps = Caps { prompts, goes_on, ..Caps::default() };
         self
     }
 
     /// A plain process: takes no further prompts and has no session to go on with.
     pub fn process(mut self) -> Self {
         self.spec.order.command = vec!["run".to_owned()];
-        self.caps(false, false)
+        self.spec.brief.caps = Caps { plain: true, ..Caps::default() };
+        self
     }
 
     pub fn host(mut self, host: &str) -> Self {

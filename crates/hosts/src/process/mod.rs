@@ -282,7 +282,7 @@ impl Host for ProcessHost {
     }
 
     fn caps(&self) -> Caps {
-        Caps { prompts: false, goes_on: false }
+        Caps { plain: true, ..Caps::default() }
     }
 
     fn check<'a>(

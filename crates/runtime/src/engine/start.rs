@@ -26,6 +26,8 @@ pub struct Memory {
     pub posts: Vec<Post>,
     pub keys: Vec<(Digest, TaskId)>,
     pub head: u64,
+    /// The machine was started anew since: what ran on it does so no more.
+    pub rebooted: bool,
 }
 
 impl Engine {
@@ -61,6 +63,7 @@ impl Engine {
     }
 
     fn fill(&mut self, memory: Memory, limits: Limits, now: Moment) {
+        let rebooted = memory.rebooted;
         let ids: Vec<TaskId> = memory.tasks.iter().map(|task| task.id).collect();
         let mut touched = Touched::default();
         touched.debriefs.extend(memory.debriefs.iter().map(|debrief| debrief.id));
@@ -79,7 +82,7 @@ impl Engine {
             memory.head,
         );
         for id in &ids {
-            self.recover(*id, now);
+            self.recover(*id, rebooted, now);
         }
         let keys: Vec<_> = self.world.keys().map(|(name, _)| name.clone()).collect();
         for key in keys {
@@ -94,7 +97,7 @@ impl Engine {
     }
 
     /// What a restart cannot know about one task is asked.
-    fn recover(&mut self, id: TaskId, now: Moment) {
+    fn recover(&mut self, id: TaskId, rebooted: bool, now: Moment) {
         let Some(task) = self.world.task(id) else {
             return;
         };
@@ -103,7 +106,13 @@ impl Engine {
         let perhaps_sent = matches!(task.state, State::Starting | State::Running)
             && has_session
             && (task.turn.phase == Phase::Unsent || active(Bug::RecoversAgain));
-        if perhaps_sent {
+        let unseen = task.state == State::Starting && !has_session;
+        if unseen && rebooted && task.brief.caps.plain {
+            // The claim that it may have left did not survive, either: it is not started a second time.
+            let why = "the machine was started anew while it was being started".into();
+            let fence = task.fence();
+            self.run(Input::Observed { task: id, fence, fact: Fact::Interrupted { why } }, now);
+        } else if perhaps_sent {
             let why = "a restart came between".into();
             let fence = task.fence();
             self.run(Input::Observed { task: id, fence, fact: Fact::PromptUnsure { why } }, now);

@@ -26,7 +26,7 @@ impl Host for Stuck {
     }
 
     fn caps(&self) -> Caps {
-        Caps { prompts: true, goes_on: true }
+        Caps { prompts: true, goes_on: true, ..Caps::default() }
     }
 
     fn check<'a>(

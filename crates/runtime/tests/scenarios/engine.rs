@@ -10,7 +10,7 @@ use homing_core::reason::Caller;
 use homing_core::reply::{Reply, Told};
 use homing_core::spec::{Brief, Budget, Caps, Order, Overrides, Spec};
 use homing_core::time::Moment;
-use homing_core::words::{Code, Notify};
+use homing_core::words::{Code, Notify, State};
 use homing_runtime::ParentRef;
 use homing_runtime::engine::{Engine, Memory, Release};
 
@@ -39,7 +39,7 @@ fn spec() -> Box<Spec> {
             priority: 0,
             budget: Budget::default().into(),
             over: Overrides::default().into(),
-            caps: Caps { prompts: true, goes_on: true },
+            caps: Caps { prompts: true, goes_on: true, ..Caps::default() },
             parent_turn: None,
             batch: None,
         },
@@ -177,4 +177,24 @@ fn whoever_asks_for_a_task_that_cannot_be_read_hears_so_at_once() {
     let later = Moment { tick: due.unwrap(), ..now() };
     engine.fire(later);
     assert_eq!(keys(&commit(&mut engine)), [load]);
+}
+
+#[test]
+fn r1_a_command_that_a_reboot_caught_while_it_was_started_is_not_started_again() {
+    for (plain, rebooted, opens) in [(true, true, false), (true, false, true), (false, true, true)]
+    {
+        let mut spec = spec();
+        spec.brief.caps.plain = plain;
+        let mut engine = Engine::start(Memory::default(), Limits::default(), now());
+        engine.take(Input::Launch { request: 1, id: id(), spec, reservation: None }, now());
+        commit(&mut engine);
+        let tasks = vec![Box::new(engine.world().task(id()).unwrap().clone())];
+        let memory = Memory { tasks, head: engine.world().head, rebooted, ..Memory::default() };
+        let mut engine = Engine::start(memory, Limits::default(), now());
+        let wanted = keys(&commit(&mut engine));
+        let opened = wanted.iter().any(|key| matches!(key, EffectKey::Open(..)));
+        assert_eq!(opened, opens, "{plain} {rebooted}: {wanted:?}");
+        let state = engine.world().task(id()).unwrap().state;
+        assert_eq!(state == State::Failed, !opens, "{state}");
+    }
 }

@@ -1,8 +1,11 @@
 //! What can go wrong without anybody's defect: each with an exit code and what to try.
 
+use homing_client::Error;
+use homing_core::compose::iso;
 use homing_core::words::Code;
 use homing_ports::store::StoreError;
 use homing_runtime::Refused;
+use homing_store::Holder;
 
 /// Something went wrong that people can do something about.
 #[derive(Debug, thiserror::Error)]
@@ -11,8 +14,16 @@ pub enum Expected {
     Usage { what: String, hint: &'static str },
     #[error("the home {path} cannot be used: {why}")]
     Home { path: String, why: String },
-    #[error("the home {path} is held by another homing that runs now")]
-    Held { path: String },
+    #[error("the home {path} is held by another homing that runs now{}", held_by(.by.as_ref()))]
+    Held { path: String, by: Option<Holder> },
+    #[error("{path}: {what}")]
+    Config { path: String, what: String, hint: String },
+    /// What a daemon said when it could not start.
+    #[error("{what}")]
+    Daemon { code: u8, what: String, hint: String },
+    /// What the daemon answered, or that it did not.
+    #[error("{}", told(.0))]
+    Client(homing_client::Error),
     #[error("{0}")]
     Store(StoreError),
     #[error("{0}")]
@@ -27,7 +38,9 @@ pub enum Expected {
 impl Expected {
     pub fn code(&self) -> u8 {
         match self {
-            Self::Usage { .. } => 2,
+            Self::Usage { .. } | Self::Config { .. } => 2,
+            Self::Daemon { code, .. } => *code,
+            Self::Client(error) => answered(error),
             Self::Home { .. } | Self::Held { .. } => 6,
             Self::Store(error) | Self::Refused(Refused::Store(error)) => match error {
                 StoreError::BelowFloor { .. } => 3,
@@ -49,7 +62,22 @@ impl Expected {
         let hint = match self {
             Self::Usage { hint, .. } => *hint,
             Self::Home { .. } => "name a directory of your own with --home DIR or HOMING_HOME",
-            Self::Held { .. } => "wait until that one ends, or use another home with --home DIR",
+            Self::Held { by, .. } => {
+                return Some(match by {
+                    Some(by) => format!(
+                        "wait until that one ends (kill {} ends it; its commands run on), or use another home \
+                         with --home DIR",
+                        by.pid
+                    ),
+                    None => {
+                        "wait until that one ends, or use another home with --home DIR".to_owned()
+                    }
+                });
+            }
+            Self::Config { hint, .. } | Self::Daemon { hint, .. } => {
+                return Some(hint.clone()).filter(|hint| !hint.is_empty());
+            }
+            Self::Client(error) => return client_hint(error),
             Self::Store(error) | Self::Refused(Refused::Store(error)) => match error {
                 StoreError::Damaged { .. } => {
                     "nothing was changed; put a copy of the home in its place"
@@ -65,15 +93,59 @@ impl Expected {
                 }
             },
             Self::Refused(Refused::Because { code: Code::NotFound, .. }) => "homing ls --all",
-            Self::Refused(Refused::Because { code: Code::KeyReused, .. }) => {
-                "use another --key, or give the same command, directory and options again"
-            }
+            Self::Refused(Refused::Because { code: Code::KeyReused, .. }) => KEY_HINT,
             Self::Refused(Refused::Because { code: Code::Unavailable | Code::Unsure, .. }) => {
                 "the same again; with a --key it is the same task"
             }
             Self::Refused(_) | Self::Output(_) | Self::Closed => return None,
         };
         Some(hint.to_owned())
+    }
+}
+
+fn held_by(by: Option<&Holder>) -> String {
+    by.map_or_else(String::new, |by| format!(": process {} since {}", by.pid, iso(by.since)))
+}
+
+fn told(error: &Error) -> String {
+    match error {
+        Error::Problem(problem) => format!("{} [{}]", problem.detail, problem.code),
+        Error::Unreachable { .. } | Error::CutOff { .. } | Error::Odd { .. } => error.to_string(),
+    }
+}
+
+fn answered(error: &Error) -> u8 {
+    match (error, error.code()) {
+        (_, Some(code)) => refused(code),
+        (Error::Problem(problem), None) => match problem.status {
+            404 | 410 => 3,
+            400 | 405 | 413 => 2,
+            500.. => 6,
+            _ => 5,
+        },
+        (Error::Unreachable { .. } | Error::CutOff { .. }, None) => 6,
+        (Error::Odd { .. }, None) => 1,
+    }
+}
+
+fn client_hint(error: &Error) -> Option<String> {
+    match (error, error.code()) {
+        (_, Some(Code::NotFound)) => Some("homing ls --all".to_owned()),
+        (_, Some(Code::KeyReused)) => Some(KEY_HINT.to_owned()),
+        (_, Some(Code::Unavailable | Code::Unsure)) | (Error::CutOff { .. }, _) => {
+            Some("the same again; with a --key it is the same task".to_owned())
+        }
+        (Error::Problem(problem), _) => problem.hint.clone(),
+        (Error::Unreachable { .. }, _) => Some("homing daemon start".to_owned()),
+        (Error::Odd { .. }, _) => Some("a daemon of this release: homing daemon stop".to_owned()),
+    }
+}
+
+const KEY_HINT: &str = "use another --key, or give the same command, directory and options again";
+
+impl From<Error> for Expected {
+    fn from(error: Error) -> Self {
+        Self::Client(error)
     }
 }
 

@@ -5,13 +5,15 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use homing_hosts::process::ProcessHost;
 use homing_ports::store::StoreError;
-use homing_store::SqliteStore;
+use homing_store::{Holder, SqliteStore};
 
+use crate::SHIM;
 use crate::expected::Expected;
 
 /// A directory that may not be there yet.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Home {
     dir: PathBuf,
 }
@@ -31,7 +33,7 @@ impl Home {
             None => state_dir()?.join("homing"),
         };
         let dir = std::path::absolute(&dir).map_err(|why| unusable(&dir, &why))?;
-        Ok(Self { dir })
+        Ok(Self { dir: real(&dir) })
     }
 
     pub fn dir(&self) -> &Path {
@@ -42,12 +44,20 @@ impl Home {
         self.dir.join("ledger.db")
     }
 
-    /// Makes the directory, for its owner alone, and takes hold of the store in it.
-    pub fn hold(&self) -> Result<SqliteStore, Expected> {
+    /// Makes the directory, for its owner alone.
+    pub fn make(&self) -> Result<(), Expected> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.dir);
-        made.map_err(|why| unusable(&self.dir, &why))?;
+        made.map_err(|why| unusable(&self.dir, &why))
+    }
+
+    /// Makes the directory, and takes hold of the store in it.
+    pub fn hold(&self) -> Result<SqliteStore, Expected> {
+        self.make()?;
         SqliteStore::open(self.ledger()).map_err(|error| match error {
-            StoreError::Held { .. } => Expected::Held { path: self.dir.display().to_string() },
+            StoreError::Held { .. } => {
+                let by = Holder::of(self.ledger());
+                Expected::Held { path: self.dir.display().to_string(), by }
+            }
             StoreError::Unavailable { what } => {
                 Expected::Home { path: self.dir.display().to_string(), why: what }
             }
@@ -63,8 +73,35 @@ impl Home {
         self.dir.join(name)
     }
 
+    /// What the daemon writes.
+    pub fn log(&self) -> PathBuf {
+        self.dir.join("daemon.log")
+    }
+
+    /// The host that runs commands in this home; with how much is kept of what they write.
+    pub fn process_host(&self, spool: Option<usize>) -> Result<ProcessHost, Expected> {
+        // This very program, even when another one has taken its place on disk.
+        let shim = vec!["/proc/self/exe".into(), SHIM.into()];
+        let host =
+            ProcessHost::new(self.folder("runs"), shim).map_err(|why| self.unusable(&why))?;
+        let host = host.with_home(self.dir());
+        // Of each of the two streams.
+        Ok(spool.map_or(host.clone(), |bytes| host.with_spool(bytes as u64 / 2)))
+    }
+
     pub fn unusable(&self, why: &io::Error) -> Expected {
         unusable(&self.dir, why)
+    }
+}
+
+/// One directory is one home, by whatever name it is called; also one that is not there yet.
+fn real(dir: &Path) -> PathBuf {
+    if let Ok(real) = std::fs::canonicalize(dir) {
+        return real;
+    }
+    match (dir.parent(), dir.file_name()) {
+        (Some(above), Some(name)) => real(above).join(name),
+        _ => dir.to_owned(),
     }
 }
 

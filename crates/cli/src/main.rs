@@ -2,12 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-mod chain;
+mod config;
+mod daemon;
 mod expected;
 mod home;
 mod ledger;
 mod out;
-mod span;
 mod verbs;
 
 use std::ffi::OsString;
@@ -23,11 +23,11 @@ use home::Home;
 use verbs::{doctor, events, ls, run, show, why};
 
 const AFTER: &str = "\
-Exit codes: 0 done; 1 the task ended otherwise; 2 usage; 3 not found; 5 refused; 6 the home cannot be
-used; 130 interrupted.
+Exit codes: 0 done; 1 the task ended otherwise; 2 usage; 3 not found; 5 refused; 6 no daemon, or the
+home cannot be used; 130 interrupted.
 
-There is no daemon yet: `run` does all the work itself while it waits, and holds its home meanwhile;
-the other verbs read that home when no run holds it.";
+One daemon per home runs its tasks. Any verb starts it when none runs; `homing daemon stop` ends it, and
+commands run on.";
 
 /// Sends commands out on tasks, knows truthfully when each is finished, and brings the result home.
 #[derive(Parser)]
@@ -49,6 +49,8 @@ enum Verb {
     Why(why::Args),
     Events(events::Args),
     Doctor(doctor::Args),
+    Daemon(verbs::daemon::Args),
+    Config(verbs::config::Args),
 }
 
 /// What a supervisor of one command is called with; nobody types it.
@@ -87,6 +89,8 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Verb::Why(args) => why::run(&home, &args),
         Verb::Events(args) => events::run(&home, &args),
         Verb::Doctor(args) => doctor::run(&home, &args),
+        Verb::Daemon(args) => verbs::daemon::run(&home, &args),
+        Verb::Config(args) => verbs::config::run(&home, &args),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{DebriefId, PostId, TaskId};
-use crate::payload::TextRef;
+use crate::payload::{Digest, TextRef};
 use crate::refs::{Origin, ParentRef};
 use crate::task::BatchId;
 use crate::words::{Code, DeliveryState};
@@ -77,6 +77,24 @@ pub enum PostKind {
     Answer { debrief: DebriefId },
     /// One plain line in place of an answer, with the code that says why.
     Marker { task: TaskId, generation: u32, code: Code },
+}
+
+/// The same message has the same id.
+pub(crate) fn post_id(name: &str) -> PostId {
+    let digest = Digest::of(name.as_bytes()).0;
+    PostId::from_bits(u64::from_le_bytes([
+        digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6], digest[7],
+    ]))
+}
+
+/// The post of a parent's answer to a debrief.
+pub fn answer_id(debrief: DebriefId) -> PostId {
+    post_id(&format!("answer|{debrief}"))
+}
+
+/// The post of the one line that stands in for an answer.
+pub fn marker_id(task: TaskId, generation: u32) -> PostId {
+    post_id(&format!("marker|{task}|{generation}"))
 }
 
 /// One message to a room.

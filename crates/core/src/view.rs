@@ -7,10 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::compose::iso;
 use crate::evidence::Verdict;
 use crate::fact::ErrorClass;
-use crate::ids::{DebriefId, TaskId};
-use crate::outbox::Debrief;
+use crate::ids::{DebriefId, PostId, TaskId};
+use crate::outbox::{Debrief, Post};
 use crate::refs::{Origin, ParentRef};
 use crate::task::{BatchId, Task};
+use crate::time::Stamp;
 use crate::words::{Cause, Code, DeliveryState, Notify, State, Tri};
 
 /// Everything that is known beside the task's own row.
@@ -21,8 +22,10 @@ pub struct Beside<'a> {
     /// The debrief that its latest notice is in.
     pub debrief: Option<&'a Debrief>,
     pub children: &'a [TaskId],
-    /// What the view is worth: when the task was last heard of, in milliseconds since the epoch.
-    pub as_of: i64,
+    /// The message to its origin's room.
+    pub post: Option<&'a Post>,
+    /// What the view is worth: when the task was last heard of.
+    pub as_of: Stamp,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +54,7 @@ pub struct TaskView {
     pub error: Option<ErrorView>,
     pub progress: Progress,
     pub delivery: DeliveryView,
+    pub room: RoomView,
     pub launched_by: Option<TaskId>,
     pub attempts: Vec<AttemptView>,
     pub children: Vec<TaskId>,
@@ -92,6 +96,7 @@ pub struct ErrorView {
 pub struct Progress {
     pub tool_calls: u64,
     pub last_tool: Option<Arc<str>>,
+    pub last_activity_at: Option<String>,
     pub tokens: u64,
     /// In millionths of a unit.
     pub cost: u64,
@@ -104,6 +109,14 @@ pub struct DeliveryView {
     pub key: Option<DebriefId>,
     pub code: Option<Code>,
     pub attempts: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoomView {
+    /// `none` where nothing was sealed for a room, else how far it has come.
+    pub state: String,
+    pub key: Option<PostId>,
+    pub code: Option<Code>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,7 +151,7 @@ impl TaskView {
             created_at: iso(task.created.wall),
             started_at: task.started.map(|at| iso(at.wall)),
             ended_at: task.ended.map(|at| iso(at.wall)),
-            as_of: iso(beside.as_of),
+            as_of: iso(beside.as_of.wall),
             evidence: evidence(task),
             reason: task.reason.as_ref().map(ToString::to_string),
             result: result(task, beside.result),
@@ -146,10 +159,14 @@ impl TaskView {
             progress: Progress {
                 tool_calls: used.calls,
                 last_tool: task.tool.clone(),
+                last_activity_at: task
+                    .started
+                    .map(|_| iso(wall_of(task.last_active(), beside.as_of))),
                 tokens: used.tokens,
                 cost: used.cost,
             },
             delivery: delivery(task, beside.debrief),
+            room: room(beside.post),
             launched_by: task.launched_by,
             attempts: attempts(task),
             children: beside.children.to_vec(),
@@ -189,11 +206,38 @@ pub fn evidence(task: &Task) -> Vec<String> {
             Tri::No => all.push("the host says the session is not busy".to_owned()),
             Tri::Unknown => {}
         }
-        if let Verdict::NotYet(missing) = seen.verdict() {
-            all.push(format!("missing: {missing}"));
-        }
+        all.extend(missing(task).map(|missing| format!("missing: {missing}")));
     }
     all
+}
+
+/// What would have to be seen for the latest turn to count as ended; none when it has.
+pub fn missing(task: &Task) -> Option<String> {
+    match task.evidence.verdict() {
+        Verdict::NotYet(missing) if !task.state.is_terminal() => Some(missing.to_string()),
+        Verdict::NotYet(_)
+        | Verdict::Good(_)
+        | Verdict::OpenTodos
+        | Verdict::Bad(_)
+        | Verdict::Errored(_)
+        | Verdict::ProviderWaits(_)
+        | Verdict::Gone(_) => None,
+    }
+}
+
+/// The time of day of a tick, by a stamp that has both.
+fn wall_of(tick: u64, known: Stamp) -> i64 {
+    let ms = |ms: u64| i64::try_from(ms).unwrap_or(i64::MAX);
+    let before = ms(known.tick.saturating_sub(tick));
+    known.wall.saturating_sub(before).saturating_add(ms(tick.saturating_sub(known.tick)))
+}
+
+fn room(post: Option<&Post>) -> RoomView {
+    RoomView {
+        state: post.map_or("none", |post| post.state.word()).to_owned(),
+        key: post.map(|post| post.id),
+        code: post.and_then(|post| post.code),
+    }
 }
 
 fn origin(origin: &Origin) -> OriginView {

@@ -1,4 +1,4 @@
-//! The machine's clock and chance. With `processes`, the only place that calls the operating system.
+//! The machine's clock and chance. With `processes` and `names`, the only place that calls the operating system.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +10,7 @@ use homing_shim::processes::boot_id;
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, clock_gettime};
 
+pub mod names;
 pub mod processes;
 
 /// CLOCK_MONOTONIC, the wall clock, and the boot they belong to.

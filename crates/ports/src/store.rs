@@ -207,6 +207,8 @@ pub struct Recovered {
 pub struct TaskQuery {
     pub state: Option<String>,
     pub living: Option<bool>,
+    /// Something is still owed about it, or nothing is.
+    pub owed: Option<bool>,
     pub parent: Option<String>,
     pub root: Option<TaskId>,
     pub name: Option<String>,
@@ -226,6 +228,7 @@ impl TaskQuery {
         }
         same(self.state.as_ref(), &row.state)
             && same(self.living.as_ref(), &row.living)
+            && same(self.owed.as_ref(), &row.owed)
             && same(self.parent.as_ref(), &row.parent)
             && same(self.root.as_ref(), &row.root)
             && (self.name.is_none() || self.name == row.name)

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use homing_core::compose::lasting;
-use homing_core::ids::DebriefId;
+use homing_core::ids::{DebriefId, TaskId};
 use homing_core::task::Task;
 use homing_core::time::Stamp;
-use homing_core::words::Code;
+use homing_core::words::{Code, State};
 use homing_ports::store::StoreError;
 
 /// Why something was not done.
@@ -23,7 +23,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    pub(crate) fn because(code: Code, why: impl Into<Arc<str>>) -> Self {
+    pub fn because(code: Code, why: impl Into<Arc<str>>) -> Self {
         let why = why.into();
         Self::Because { code, why }
     }
@@ -34,6 +34,25 @@ impl Refused {
             Self::Stopped | Self::Store(_) => Code::Unavailable,
         }
     }
+}
+
+/// What a launch came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launched {
+    pub task: TaskId,
+    /// The same key came before: this is the task of then.
+    pub existing: bool,
+}
+
+/// What a cancel came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cancelled {
+    /// Where the task stands now.
+    pub state: State,
+    /// It had ended before; nothing changed.
+    pub already_ended: bool,
+    /// What is cancelled with it.
+    pub below: Vec<TaskId>,
 }
 
 /// A task as it was read, and how much that is worth.

@@ -149,6 +149,11 @@ pub fn debrief(row: &OutboxRow) -> Result<Debrief, StoreError> {
     parse(&row.key, &row.body)
 }
 
+/// The post of an outbox row.
+pub fn post(row: &OutboxRow) -> Result<Post, StoreError> {
+    parse(&row.key, &row.body)
+}
+
 /// The record of a journal row.
 pub fn record(row: &JournalRow) -> Result<Record, StoreError> {
     let place = format!("journal line {}", row.seq);

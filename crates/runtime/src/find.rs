@@ -90,75 +90,10 @@ fn other(reader: &dyn Reader, text: &str, hosts: &[String]) -> Result<Refused, S
     }))
 }
 
-/// What to say of a name that is not known: the nearest that is, then all of them.
-pub(crate) fn unknown<'a>(
-    field: &str,
-    given: &str,
-    known: impl Iterator<Item = &'a str> + Clone,
-) -> String {
-    let near = known.clone().map(|name| (distance(given, name), name)).min();
-    let all: Vec<&str> = known.collect();
-    match near {
-        Some((far, name)) if far <= 2 => {
-            format!(
-                "{field}: there is no {given:?}; did you mean {name:?}? Known: {}",
-                all.join(", ")
-            )
-        }
-        Some(_) => format!("{field}: there is no {given:?}; known: {}", all.join(", ")),
-        None => format!("{field}: there is no {given:?}; none is set up"),
-    }
-}
-
-/// How many letters must be changed, added or left out to make one word of the other.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, letter) in from.chars().take(64).enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, other) in to.iter().enumerate() {
-            let changed = corner + usize::from(letter != *other);
-            corner = row[j + 1];
-            row[j + 1] = changed.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[to.len()]
-}
-
 fn head(text: &str) -> String {
     text.chars().take(32).collect()
 }
 
 fn not_found(why: String) -> Refused {
     Refused::because(Code::NotFound, why)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unknown_name_is_answered_with_the_nearest_one() {
-        let known = ["opencode", "process"];
-        let say = |given: &str| unknown("host", given, known.iter().copied());
-        assert_eq!(
-            say("proces"),
-            "host: there is no \"proces\"; did you mean \"process\"? Known: opencode, process"
-        );
-        assert_eq!(say("emacs"), "host: there is no \"emacs\"; known: opencode, process");
-        assert_eq!(
-            unknown("host", "x", std::iter::empty()),
-            "host: there is no \"x\"; none is set up"
-        );
-    }
-
-    #[test]
-    fn words_are_as_far_apart_as_letters_differ() {
-        for (from, to, far) in
-            [("", "ab", 2), ("abc", "abc", 0), ("abc", "acb", 2), ("kitten", "sitting", 3)]
-        {
-            assert_eq!(distance(from, to), far, "{from} {to}");
-        }
-    }
 }

@@ -6,25 +6,24 @@ use std::time::Duration;
 
 use homing_core::ids::{AskId, DebriefId, TaskId};
 use homing_core::input::{DeliveryFact, Input, ParentFact, Receipt, Request};
+use homing_core::limits::Limits;
+use homing_core::nearest;
 use homing_core::payload::Payload;
 use homing_core::reason::Caller;
 use homing_core::refs::{Origin, OriginKind, ParentRef};
 use homing_core::reply::Told;
 use homing_core::spec::Spec;
-use homing_core::task::{Answer, Task};
+use homing_core::task::Answer;
 use homing_core::words::{Code, State};
-use homing_ports::store::{JournalRow, Reader, StoreError, TaskQuery};
+use homing_ports::store::{Reader, StoreError, TaskQuery};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::answers::{Debrief, Refused, Seen, Waited};
-use crate::codec;
+use crate::answers::{Cancelled, Debrief, Launched, Refused, Waited};
 use crate::decider::Msg;
-use crate::find;
 use crate::launch::Launch;
 use crate::perform::Ports;
 use crate::readers::Readers;
 use crate::replies::Replies;
-use crate::texts;
 use crate::time::Timekeeper;
 
 /// The one answer that a question has; any other is a defect, and said to be one.
@@ -38,6 +37,8 @@ macro_rules! the_answer {
     }};
 }
 
+pub(crate) use the_answer;
+
 /// See the module.
 #[derive(Clone)]
 pub struct Homing {
@@ -47,6 +48,7 @@ pub struct Homing {
     pub(crate) time: Timekeeper,
     pub(crate) head: watch::Receiver<u64>,
     pub(crate) ports: Arc<Ports>,
+    pub(crate) limits: Arc<Limits>,
     /// On whose behalf it asks.
     pub(crate) by: Caller,
 }
@@ -60,9 +62,23 @@ impl Homing {
 
     /// Accepts a task. When this returns an id, the task is durable.
     pub async fn launch(&self, launch: Launch) -> Result<TaskId, Refused> {
-        let admitted = self.admitted(launch).await?;
-        let told = self.ask(|request| self.launching(request, admitted)).await?;
-        the_answer!(told, Told::Accepted { task, .. } => task)
+        Ok(self.launch_as(self.mint(), launch).await?.task)
+    }
+
+    /// An id for a task that is launched next.
+    pub fn mint(&self) -> TaskId {
+        TaskId::from_bits(self.time.bits())
+    }
+
+    /// Accepts a task under an id that was minted for it. With a key that came before, the task of then is
+    /// the answer, and the id is not used.
+    pub async fn launch_as(&self, id: TaskId, launch: Launch) -> Result<Launched, Refused> {
+        let spec = self.admitted(launch).await?;
+        let launch = |request| Input::Launch { request, id, spec, reservation: None };
+        the_answer!(
+            self.ask(launch).await?,
+            Told::Accepted { task, existing } => Launched { task, existing }
+        )
     }
 
     /// Accepts several tasks in one decision: none of them begins before all are there, so that a batch
@@ -109,7 +125,7 @@ impl Homing {
         };
         let known = self.read(move |reader| reader.tasks(&known)).await?;
         let known = known.first().map(|row| row.id);
-        let (id, session) = (TaskId::from_bits(self.time.bits()), Arc::from(session));
+        let (id, session) = (self.mint(), Arc::from(session));
         let adopt = |request| Input::Adopt { request, id, spec, session, known };
         the_answer!(self.ask(adopt).await?, Told::Accepted { task, .. } => task)
     }
@@ -124,7 +140,7 @@ impl Homing {
     async fn admitted(&self, launch: Launch) -> Result<Box<Spec>, Refused> {
         let Some(host) = self.ports.hosts.get(launch.host()).cloned() else {
             let known = self.ports.hosts.keys().map(String::as_str);
-            let why = find::unknown("host", launch.host(), known);
+            let why = nearest::unknown("host", launch.host(), known);
             return Err(Refused::because(Code::Invalid, why));
         };
         for (agent, model) in launch.names() {
@@ -139,23 +155,14 @@ impl Homing {
             let known = self.ports.rooms.keys().map(String::as_str);
             return Err(Refused::because(
                 Code::Invalid,
-                find::unknown("room", &origin.room, known),
+                nearest::unknown("room", &origin.room, known),
             ));
         }
         Ok(Box::new(spec))
     }
 
     fn launching(&self, request: Request, spec: Box<Spec>) -> Input {
-        let id = TaskId::from_bits(self.time.bits());
-        Input::Launch { request, id, spec, reservation: None }
-    }
-
-    /// The task that a person means: an id, a unique beginning of one, or a name. Whatever it is not,
-    /// the refusal says what it is and what to use.
-    pub async fn find(&self, text: &str) -> Result<TaskId, Refused> {
-        let text = text.to_owned();
-        let hosts: Vec<String> = self.ports.hosts.keys().cloned().collect();
-        self.read(move |reader| Ok(find::task(reader, &text, &hosts))).await?
+        Input::Launch { request, id: self.mint(), spec, reservation: None }
     }
 
     /// Waits for the end, at most this long. A time that is up says nothing of the task but that.
@@ -170,47 +177,43 @@ impl Homing {
         )
     }
 
-    /// Reads a task truthfully: the host is asked first when what is known is old.
-    pub async fn show(&self, id: TaskId) -> Result<Seen, Refused> {
-        let told = self.ask(|request| Input::Read { request, task: id }).await?;
-        let now = the_answer!(told, Told::ReadNow { as_of, fresh, .. } => (as_of, fresh));
-        let (as_of, fresh) = now?;
-        match self.read(move |reader| texts::task_now(reader, id)).await? {
-            (Some(task), _) => Ok(Seen { task: *task, as_of: self.time.stamp_of(as_of), fresh }),
-            (None, _) => Err(Refused::because(Code::NotFound, format!("no task {id}"))),
-        }
-    }
-
-    /// The stored result of the latest generation; none while there is none. Never consumes.
-    pub async fn output(&self, id: TaskId) -> Result<Option<Vec<u8>>, Refused> {
-        self.read(move |reader| texts::result(reader, id)).await
-    }
-
-    /// Tasks as last committed, newest first. Never asks a host.
-    pub async fn list(&self, query: TaskQuery) -> Result<Vec<Task>, Refused> {
-        self.read(move |reader| reader.tasks(&query)?.iter().map(codec::task).collect()).await
-    }
-
-    /// What a parent has out, and had: newest first, from the ledger.
-    pub async fn owned(&self, parent: &ParentRef, limit: usize) -> Result<Vec<Task>, Refused> {
-        let parent = Some(parent.to_string());
-        self.list(TaskQuery { parent, limit, ..TaskQuery::default() }).await
-    }
-
     /// Ends a task with all that lives below it; where it stands now. What had ended stays as it was.
     pub async fn cancel(&self, task: TaskId, text: Option<&str>) -> Result<State, Refused> {
+        Ok(self.cancel_tree(task, text, false).await?.state)
+    }
+
+    /// As `cancel`, and names what is cancelled with it; `quiet`: nothing is owed about these ends.
+    pub async fn cancel_tree(
+        &self,
+        task: TaskId,
+        text: Option<&str>,
+        quiet: bool,
+    ) -> Result<Cancelled, Refused> {
         let (text, by) = (text.map(Arc::from), self.by.clone());
-        let cancel = |request| Input::Cancel { request, task, by, text, quiet: false };
+        let cancel = |request| Input::Cancel { request, task, by, text, quiet };
         the_answer!(
             self.ask(cancel).await?,
-            Told::Cancelling { state, .. } | Told::AlreadyEnded { state, .. } => state
+            Told::Cancelling { state, below, .. } => Cancelled { state, already_ended: false, below },
+            Told::AlreadyEnded { state, .. } => {
+                Cancelled { state, already_ended: true, below: Vec::new() }
+            }
         )
     }
 
     /// A new generation of an ended task, with words of its own.
     pub async fn resume(&self, task: TaskId, prompt: &str) -> Result<u32, Refused> {
+        self.resume_for(task, prompt, None).await
+    }
+
+    /// As `resume`; from now on this parent is told, if one is given.
+    pub async fn resume_for(
+        &self,
+        task: TaskId,
+        prompt: &str,
+        parent: Option<ParentRef>,
+    ) -> Result<u32, Refused> {
         let (prompt, by) = (Payload::from(prompt), self.by.clone());
-        let resume = |request| Input::Resume { request, task, prompt, parent: None, by };
+        let resume = |request| Input::Resume { request, task, prompt, parent, by };
         the_answer!(self.ask(resume).await?, Told::Resumed { generation, .. } => generation)
     }
 
@@ -286,11 +289,6 @@ impl Homing {
         self.tell(Input::Delivery { debrief, fact }).await
     }
 
-    /// Journal lines after a cursor.
-    pub async fn events(&self, after: u64, limit: usize) -> Result<Vec<JournalRow>, Refused> {
-        self.read(move |reader| reader.journal(after, limit)).await
-    }
-
     /// The head of the durable journal, as it moves.
     pub fn head(&self) -> watch::Receiver<u64> {
         self.head.clone()
@@ -304,7 +302,7 @@ impl Homing {
         let _ = self.head.clone().wait_for(|_| false).await;
     }
 
-    async fn read<T: Send + 'static>(
+    pub(crate) async fn read<T: Send + 'static>(
         &self,
         ask: impl FnOnce(&dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refused> {
@@ -315,7 +313,7 @@ impl Homing {
         self.inbox.send(Msg::Input(Box::new(input))).await.map_err(|_| Refused::Stopped)
     }
 
-    async fn ask(&self, input: impl FnOnce(Request) -> Input) -> Result<Told, Refused> {
+    pub(crate) async fn ask(&self, input: impl FnOnce(Request) -> Input) -> Result<Told, Refused> {
         let (request, told) = self.replies.expect();
         let waiting = Waiting { request, homing: self };
         self.tell(input(request)).await?;

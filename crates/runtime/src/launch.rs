@@ -44,6 +44,11 @@ impl Launch {
         Self::with_order("process", order)
     }
 
+    /// A task for any host, with a command, a prompt, or both.
+    pub fn order(host: &str, command: Vec<String>, prompt: &str) -> Self {
+        Self::with_order(host, Order { prompt: prompt.to_owned(), command, ..Order::default() })
+    }
+
     fn with_order(host: &str, order: Order) -> Self {
         Self {
             host: host.to_owned(),
@@ -154,6 +159,28 @@ impl Launch {
 
     pub fn system(mut self, text: &str) -> Self {
         self.order.system = Some(text.to_owned());
+        self
+    }
+
+    pub fn tools(mut self, names: Vec<String>) -> Self {
+        self.order.tools = names;
+        self
+    }
+
+    pub fn permissions(mut self, rules: Vec<String>) -> Self {
+        self.order.permissions = rules;
+        self
+    }
+
+    /// Names of variables whose values the host was given to keep.
+    pub fn env(mut self, names: Vec<String>) -> Self {
+        self.order.env = names;
+        self
+    }
+
+    /// The child may delegate.
+    pub fn delegate(mut self, may: bool) -> Self {
+        self.order.delegate = may;
         self
     }
 

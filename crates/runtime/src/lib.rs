@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+pub mod chain;
 pub mod codec;
 mod committer;
 mod decider;
@@ -22,14 +23,17 @@ pub mod find;
 mod homing;
 mod launch;
 mod perform;
+mod read;
 mod readers;
 mod replies;
 mod retention;
 mod runtime;
+pub mod shown;
 pub mod texts;
 mod time;
+pub mod why;
 
-pub use answers::{Debrief, Refused, Seen, Waited};
+pub use answers::{Cancelled, Debrief, Launched, Refused, Seen, Waited};
 pub use homing::Homing;
 pub use launch::Launch;
 pub use runtime::Runtime;

@@ -115,6 +115,7 @@ impl Runtime {
             replies: Arc::clone(&replies),
         };
         tokio::spawn(retention.run());
+        let limits = Arc::clone(&engine.world().limits);
         let (store, clock) = (self.store, time.clone());
         spawn("homing-committer", move || committer::run(store, &clock, &work, &finished))?;
         let decider = Decider {
@@ -141,7 +142,7 @@ impl Runtime {
         })?;
         // Someone at a door, as far as the library can tell.
         let by = Caller::Person;
-        Ok(Homing { inbox, replies, readers, time, head: seen, ports, by })
+        Ok(Homing { inbox, replies, readers, time, head: seen, ports, limits, by })
     }
 }
 

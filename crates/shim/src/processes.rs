@@ -96,6 +96,11 @@ impl fmt::Display for Process {
     }
 }
 
+/// The process above; 0 where none can be seen. None when there is no such process.
+pub fn parent_of(pid: i32) -> io::Result<Option<i32>> {
+    Ok(stat(pid)?.map(|stat| stat.parent))
+}
+
 /// All processes that run now and have one of these above them; the given ones are not among them.
 pub fn below(above: &[i32]) -> io::Result<Vec<Process>> {
     Ok(below_of(&all()?, above.to_vec()))

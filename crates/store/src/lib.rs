@@ -4,7 +4,7 @@
 //! ```text
 //! ledger.db        tasks, journal, outbox, small blobs, and one row that counts them all
 //! ledger.db-wal    SQLite's log, synced by every commit
-//! ledger.db.lock   held while a store is open: one committer
+//! ledger.db.lock   held while a store is open: one committer; says who, and since when
 //! ledger.db.mark   how many commits there were; written after each, never synced
 //! blobs/DIGEST     bytes over 64 KiB, synced before the row that names them
 //! ```
@@ -47,5 +47,6 @@ mod rows;
 mod schema;
 mod sum;
 
+pub use lock::Holder;
 pub use open::SqliteStore;
 pub use reader::SqliteReader;

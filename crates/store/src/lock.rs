@@ -2,13 +2,44 @@
 //! Never waits for it.
 
 use std::fs::{self, File, TryLockError};
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use homing_ports::store::StoreError;
 
 use crate::fault::unavailable;
 use crate::files::{self, Files};
+
+/// Who holds a store, as they wrote it down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    pub pid: u32,
+    /// Milliseconds since the epoch.
+    pub since: i64,
+}
+
+impl Holder {
+    /// Who took the store at the path last. Whether they hold it still, only opening it tells.
+    pub fn of(path: impl AsRef<Path>) -> Option<Self> {
+        let text = fs::read_to_string(Files::at(path.as_ref()).lock).ok()?;
+        let (pid, since) = text.trim_end().split_once(' ')?;
+        Some(Self { pid: pid.parse().ok()?, since: since.parse().ok()? })
+    }
+
+    fn own() -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+        Self { pid: std::process::id(), since }
+    }
+
+    fn write(self, mut file: &File) {
+        // For people; the lock itself is what counts.
+        drop(file.set_len(0));
+        drop(file.write_all(format!("{} {}\n", self.pid, self.since).as_bytes()));
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -33,6 +64,7 @@ impl Lock {
         if !is_at(&file, path) {
             return Err(StoreError::Held { path: files.path() });
         }
+        Holder::own().write(&file);
         Ok(Self { _held: file, path: path.clone(), made })
     }
 

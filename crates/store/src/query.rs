@@ -45,6 +45,11 @@ fn sources(query: &TaskQuery) -> &'static [(&'static str, &'static str)] {
         &[("INDEXED BY task_kin", "root <> id AND "), ("NOT INDEXED", "id = root AND ")]
     } else if query.parent.is_some() {
         &[("INDEXED BY task_parent", "")]
+    } else if query.owed == Some(true) && query.living.is_none() {
+        &[
+            ("INDEXED BY task_owed", "owed = 1 AND living = 0 AND "),
+            ("INDEXED BY task_living", "living = 1 AND "),
+        ]
     } else if query.living == Some(true) {
         &[("INDEXED BY task_living", "living = 1 AND ")]
     } else if query.state.is_some() && query.living == Some(false) {
@@ -87,6 +92,9 @@ fn conditions(query: &TaskQuery) -> Outcome<(String, Vec<Value>)> {
     }
     if let Some(living) = query.living {
         and("living = ?", vec![living.into()]);
+    }
+    if let Some(owed) = query.owed {
+        and("owed = ?", vec![owed.into()]);
     }
     // Of all that was ever written when there is no cursor: the index then starts at its end.
     let (wall, id) =

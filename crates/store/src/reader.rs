@@ -2,6 +2,7 @@
 //! Never writes.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use homing_core::ids::TaskId;
@@ -32,6 +33,11 @@ impl fmt::Debug for SqliteReader {
 }
 
 impl SqliteReader {
+    /// Reads beside whoever holds the store at the path. Does not examine it first: that was the holder's.
+    pub fn beside(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open(&Files::at(path.as_ref()))
+    }
+
     pub(crate) fn open(files: &Files) -> Result<Self, StoreError> {
         let conn = connect(files).map_err(|fault| fault.on_read(files))?;
         Ok(Self { conn, files: files.clone() })

@@ -36,7 +36,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
 ];
 
 /// What the tests of any crate but the core may use besides.
-const FOR_TESTS: [&str; 4] = ["testkit", "store", "rooms", "hosts"];
+const FOR_TESTS: [&str; 5] = ["testkit", "store", "rooms", "hosts", "client"];
 
 /// One arrow, as a manifest draws it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! `homing events`: the journal, one JSON object a line.
 
-use homing_core::compose::iso;
-use homing_ports::store::JournalRow;
-use serde_json::{Value, json};
+use homing_runtime::shown;
 
 use crate::home::Home;
 use crate::ledger::Ledger;
@@ -39,23 +37,9 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
         after = last.seq;
         let mut text = Vec::new();
         for row in &rows {
-            serde_json::to_writer(&mut text, &event(row)?)?;
+            serde_json::to_writer(&mut text, &shown::event(row))?;
             text.push(b'\n');
         }
         out::write(&text)?;
     }
-}
-
-fn event(row: &JournalRow) -> Result<Value, serde_json::Error> {
-    let body: Value = serde_json::from_slice(&row.body)?;
-    Ok(json!({
-        "seq": row.seq,
-        "at": iso(row.wall),
-        "wall_ms": row.wall,
-        "tick_ms": row.tick,
-        "task": row.task.map(|(id, _)| id),
-        "task_seq": row.task.map(|(_, number)| number),
-        "kind": row.kind,
-        "body": body,
-    }))
 }

@@ -2,11 +2,14 @@
 
 use std::fmt::Write;
 
-use homing_core::compose::iso;
+use homing_core::view::TaskView;
+use homing_core::wire::ListQuery;
 
+use crate::daemon;
+use crate::expected::Expected;
 use crate::home::Home;
-use crate::ledger::Ledger;
 use crate::out;
+use crate::verbs::daemon::blocking;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,20 +34,17 @@ pub struct Args {
 }
 
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
-    let living = if args.all { None } else { Some(true) };
-    let Some(ledger) = Ledger::open(home)? else {
+    if !home.ledger().exists() {
         if args.json {
             out::json(&Vec::<()>::new())?;
         } else {
             out::warn(&format!("nothing was ever kept in {}", home.dir().display()));
         }
         return Ok(0);
-    };
-    let tasks = ledger.tasks(living, MOST)?;
+    }
+    let tasks = tasks(home, args.all)?;
     if args.json {
-        let views =
-            tasks.iter().map(|task| ledger.view(task, None)).collect::<Result<Vec<_>, _>>()?;
-        out::json(&views)?;
+        out::json(&tasks)?;
         return Ok(0);
     }
     if tasks.is_empty() {
@@ -54,10 +54,21 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     }
     let mut text = format!("{:15}  {:16}  {:20}  NAME\n", "ID", "STATE", "SINCE");
     for task in &tasks {
-        let since = task.ended.or(task.started).unwrap_or(task.created).wall;
-        let name = task.brief.name.as_deref().unwrap_or("-");
-        writeln!(text, "{}  {:16}  {}  {}", task.id, task.state, iso(since), out::plain(name, 60))?;
+        let since = task.ended_at.as_ref().or(task.started_at.as_ref());
+        let since = since.unwrap_or(&task.created_at);
+        let name = task.name.as_deref().unwrap_or("-");
+        writeln!(text, "{}  {:16}  {since}  {}", task.id, task.state, out::plain(name, 60))?;
     }
     out::write(text.as_bytes())?;
     Ok(0)
+}
+
+fn tasks(home: &Home, all: bool) -> Result<Vec<TaskView>, Expected> {
+    let client = daemon::ensure(home)?;
+    let asked = ListQuery {
+        living: (!all).then(|| "true".to_owned()),
+        limit: Some(MOST.to_string()),
+        ..ListQuery::default()
+    };
+    blocking(async { Ok(client.list(&asked).await?.tasks) })
 }

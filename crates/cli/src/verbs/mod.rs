@@ -1,5 +1,7 @@
 //! One file per verb.
 
+pub mod config;
+pub mod daemon;
 pub mod doctor;
 pub mod events;
 pub mod ls;

@@ -1,26 +1,22 @@
 //! `homing run`: launches a command, waits for its end, prints its result and acknowledges it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use homing_core::fact::HostError;
-use homing_core::view::{Beside, TaskView};
-use homing_hosts::process::ProcessHost;
-use homing_hosts::system::{SystemClock, SystemIds};
-use homing_runtime::{
-    Cause, Code, Homing, Launch, Model, Receipt, Refused, Runtime, Seen, State, Task, TaskId,
-    Waited,
-};
+use homing_client::{Client, Error};
+use homing_core::span;
+use homing_core::view::TaskView;
+use homing_core::wire::{Cancel, Launch, Words};
+use homing_runtime::{Cause, Code, Model, State, TaskId};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::SHIM;
+use crate::daemon;
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::out;
-use crate::span;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,12 +29,14 @@ The command reads nothing. Its output is printed when it has ended, exactly as i
 failed, the end of its errors too. With a model, HOMING_MODEL names it; a command that exits with 75 asks
 for the next one. The same --key again does not run anything again: it prints the same task's result.
 
-There is no daemon yet: homing does the work itself while it waits, and stops the command on Ctrl-C.";
+The daemon of the home does the work, and is started when none runs; Ctrl-C stops the command.";
 
 /// One wait; the next one follows.
 const WAIT: Duration = Duration::from_secs(60);
 /// A stop that is not confirmed is given up on within this.
 const STOP: Duration = Duration::from_secs(40);
+/// Questions to a daemon that dies, or to its store that fails.
+const TRIES: u32 = 20;
 /// Between two questions to a store that failed.
 const PAUSE: Duration = Duration::from_millis(500);
 const NAME_MAX: usize = 60;
@@ -68,6 +66,10 @@ pub struct Args {
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
 
+    /// A variable of yours that the command gets, too; again for more
+    #[arg(long = "env", value_name = "NAME")]
+    env: Vec<String>,
+
     /// Print the task as JSON, the result in it
     #[arg(long)]
     json: bool,
@@ -80,13 +82,11 @@ pub struct Args {
 pub fn run(home: &Home, args: Args) -> anyhow::Result<u8> {
     let json = args.json;
     let launch = launch(args)?;
+    let client = daemon::ensure(home)?;
     let loop_ = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     loop_.block_on(async {
         let mut signals = Signals::new()?;
-        let homing = start(home)?;
-        let code = drive(&homing, launch, json, &mut signals).await;
-        homing.stop().await;
-        code
+        drive(&Talk { home, client }, &launch, json, &mut signals).await
     })
 }
 
@@ -100,68 +100,110 @@ fn launch(args: Args) -> Result<Launch, Expected> {
     let words = args.command.into_iter().map(|word| text("CMD", word));
     let words = words.collect::<Result<Vec<String>, _>>()?;
     let name = args.name.unwrap_or_else(|| out::plain(&words.join(" "), NAME_MAX));
-    let mut launch = Launch::command(words).named(&name);
-    if let Some(dir) = args.cwd {
-        if !dir.is_dir() {
+    let cwd = match args.cwd {
+        Some(dir) if !dir.is_dir() => {
             let what = format!("--cwd: {} is not a directory", dir.display());
             return Err(Expected::Usage { what, hint: "a directory that is there" });
         }
-        let dir = std::path::absolute(&dir)?;
-        launch = launch.cwd(&text("--cwd", dir.into_os_string())?);
-    } else if let Ok(here) = std::env::current_dir()
-        && let Some(here) = here.to_str()
-    {
-        launch = launch.cwd(here);
-    }
-    for model in args.models {
-        launch = launch.model(model);
-    }
-    if let Some(timeout) = args.timeout {
-        launch = launch.timeout(timeout);
-    }
-    if let Some(key) = args.key {
-        launch = launch.key(&key);
-    }
-    Ok(launch)
+        Some(dir) => Some(text("--cwd", std::path::absolute(&dir)?.into_os_string())?),
+        None => std::env::current_dir().ok().and_then(|here| here.to_str().map(str::to_owned)),
+    };
+    Ok(Launch {
+        command: words,
+        name: Some(name),
+        cwd,
+        model: Words(args.models.iter().map(ToString::to_string).collect()),
+        timeout: args.timeout.map(span::words),
+        key: args.key,
+        env: named(&args.env)?,
+        caller_env: around(),
+        parent: std::env::var("HOMING_PARENT").ok().filter(|parent| !parent.is_empty()),
+        ..Launch::default()
+    })
 }
 
-fn start(home: &Home) -> Result<Homing, Expected> {
-    let store = home.hold()?;
-    // This very program, even when another one has taken its place on disk.
-    let shim = vec!["/proc/self/exe".into(), SHIM.into()];
-    let host = ProcessHost::new(home.folder("runs"), shim).map_err(|why| home.unusable(&why))?;
-    let host = host.with_home(home.dir());
-    let clock = SystemClock::new().map_err(|why| home.unusable(&why))?;
-    let ids = SystemIds::new().map_err(|why| home.unusable(&why))?;
-    let runtime = Runtime::new(Box::new(store), Arc::new(clock), Arc::new(ids));
-    Ok(runtime.host(Arc::new(host)).start()?)
+/// The values of the variables that were named.
+fn named(names: &[String]) -> Result<BTreeMap<String, String>, Expected> {
+    let value = |name: &String| match std::env::var(name) {
+        Ok(value) => Ok((name.clone(), value)),
+        Err(why) => Err(Expected::Usage {
+            what: format!("--env: {name}: {why}"),
+            hint: "a variable that is set, with a value of plain text",
+        }),
+    };
+    names.iter().map(value).collect()
+}
+
+/// What every command has from its caller: the path and the locale.
+fn around() -> BTreeMap<String, String> {
+    let wanted = |name: &str| {
+        matches!(name, "PATH" | "LANG" | "LANGUAGE" | "TERM" | "TZ") || name.starts_with("LC_")
+    };
+    let text = |(name, value): (OsString, OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    std::env::vars_os().filter_map(text).filter(|(name, _)| wanted(name)).collect()
+}
+
+/// A conversation with the daemon; when that one dies, with the next.
+struct Talk<'a> {
+    home: &'a Home,
+    client: Client,
+}
+
+impl Talk<'_> {
+    /// Asks until there is an answer: what is asked is harmless to repeat.
+    async fn ask<T>(&self, ask: impl AsyncFn(&Client) -> Result<T, Error>) -> Result<T, Expected> {
+        let mut client = self.client.clone();
+        let mut tries = 0;
+        loop {
+            match ask(&client).await {
+                Ok(answer) => return Ok(answer),
+                Err(Error::Unreachable { .. } | Error::CutOff { .. }) if tries < TRIES => {}
+                Err(error)
+                    if matches!(error.code(), Some(Code::Unavailable | Code::Unsure))
+                        && tries < TRIES =>
+                {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => return Err(error.into()),
+            }
+            tries += 1;
+            let home = self.home.clone();
+            let found = tokio::task::spawn_blocking(move || daemon::ensure(&home)).await;
+            client = found.map_err(|why| Expected::Output(why.into()))??;
+        }
+    }
 }
 
 async fn drive(
-    homing: &Homing,
-    launch: Launch,
+    talk: &Talk<'_>,
+    launch: &Launch,
     json: bool,
     signals: &mut Signals,
 ) -> anyhow::Result<u8> {
-    let id = homing.launch(launch).await.map_err(Expected::from)?;
+    // Without a key, a launch whose answer was lost is not repeated: it may have been taken.
+    let id = match launch.key {
+        Some(_) => talk.ask(async |client| client.launch(launch).await).await?.id,
+        None => talk.client.launch(launch).await.map_err(Expected::from)?.id,
+    };
     if std::io::stderr().is_terminal() && !json {
         out::warn(&format!("homing: {id}"));
     }
     let interrupted = tokio::select! {
-        ended = ended(homing, id) => { ended?; false }
+        ended = ended(talk, id) => { ended?; false }
         () = signals.next() => true,
     };
-    if interrupted && !stop(homing, id, signals).await? {
+    if interrupted && !stop(talk, id, signals).await? {
         out::warn(&format!("homing: {id} may still run: its stop was not waited for"));
         return Ok(INTERRUPTED);
     }
-    let Seen { task, as_of, .. } = homing.show(id).await.map_err(Expected::from)?;
-    let result = homing.output(id).await.map_err(Expected::from)?;
+    let name = id.to_string();
+    let task = talk.ask(async |client| client.show(&name).await).await?;
     let written = if json {
-        let beside = Beside { result: result.as_deref(), as_of: as_of.wall, ..Beside::default() };
-        out::json(&TaskView::of(&task, &beside))
+        out::json(&task)
     } else {
-        out::write(result.as_deref().unwrap_or_default())
+        out::write(&talk.ask(async |client| client.output_bytes(&name).await).await?)
     };
     if task.state != State::Completed {
         explain(&task);
@@ -171,8 +213,7 @@ async fn drive(
         Err(Expected::Closed) => {}
         Err(other) => return Err(other.into()),
         Ok(()) => {
-            let receipt = Receipt::Notice { task: id, generation: task.generation };
-            homing.ack(receipt).await.map_err(Expected::from)?;
+            talk.ask(async |client| client.ack_notice(id, task.generation).await).await?;
         }
     }
     Ok(match (task.state == State::Completed, interrupted) {
@@ -182,28 +223,23 @@ async fn drive(
     })
 }
 
-/// Waits for the end, however often the store fails meanwhile.
-async fn ended(homing: &Homing, id: TaskId) -> Result<(), Expected> {
+/// Waits for the end, however often the daemon or its store fails meanwhile.
+async fn ended(talk: &Talk<'_>, id: TaskId) -> Result<(), Expected> {
+    let name = id.to_string();
     loop {
-        match homing.wait(id, WAIT).await {
-            Ok(Waited::Ended) => return Ok(()),
-            Ok(Waited::TimeUp { .. }) => {}
-            Err(refused) if matches!(refused.code(), Code::Unsure | Code::Unavailable) => {
-                if refused == Refused::Stopped {
-                    return Err(refused.into());
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
-            Err(refused) => return Err(refused.into()),
+        let waited = talk.ask(async |client| client.wait(&name, WAIT).await).await?;
+        if waited {
+            return Ok(());
         }
     }
 }
 
 /// Cancels, and waits for the confirmed stop; false when somebody would not wait.
-async fn stop(homing: &Homing, id: TaskId, signals: &mut Signals) -> Result<bool, Expected> {
-    homing.cancel(id, Some("interrupted at the terminal")).await?;
+async fn stop(talk: &Talk<'_>, id: TaskId, signals: &mut Signals) -> Result<bool, Expected> {
+    let body = Cancel { reason: Some("interrupted at the terminal".to_owned()), quiet: false };
+    talk.ask(async |client| client.cancel(&id.to_string(), &body).await).await?;
     tokio::select! {
-        waited = tokio::time::timeout(STOP, ended(homing, id)) => match waited {
+        waited = tokio::time::timeout(STOP, ended(talk, id)) => match waited {
             Ok(ended) => ended.map(|()| true),
             Err(_) => Ok(false),
         },
@@ -212,8 +248,8 @@ async fn stop(homing: &Homing, id: TaskId, signals: &mut Signals) -> Result<bool
 }
 
 /// What, why, and what to try.
-fn explain(task: &Task) {
-    let name = task.brief.name.as_deref().map(|name| format!(" ({})", out::plain(name, NAME_MAX)));
+fn explain(task: &TaskView) {
+    let name = task.name.as_deref().map(|name| format!(" ({})", out::plain(name, NAME_MAX)));
     let cause = task.cause.map_or_else(String::new, |cause| format!(", {cause}"));
     out::warn(&format!(
         "homing: {}{} ended as {}{cause}",
@@ -222,14 +258,14 @@ fn explain(task: &Task) {
         task.state
     ));
     if let Some(reason) = &task.reason {
-        out::warn(&format!("  why: {}", out::plain(&reason.to_string(), 400)));
+        out::warn(&format!("  why: {}", out::plain(reason, 400)));
     }
     out::warn(&format!("  try: {}", hint(task)));
 }
 
-fn hint(task: &Task) -> String {
-    let started = |error: &HostError| &*error.name == "spawn";
-    if task.error.as_deref().is_some_and(started) {
+fn hint(task: &TaskView) -> String {
+    let error = task.error.as_ref();
+    if error.is_some_and(|error| error.message.starts_with("spawn: ")) {
         return "see that the command is spelled right and on PATH".to_owned();
     }
     match task.cause {

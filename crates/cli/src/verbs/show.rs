@@ -1,12 +1,14 @@
-//! `homing show`: one task, as last committed.
+//! `homing show`: one task, as the daemon knows it now.
 
 use std::fmt::{Display, Write};
 
 use homing_core::view::TaskView;
 
+use crate::daemon;
 use crate::home::Home;
 use crate::ledger;
 use crate::out;
+use crate::verbs::daemon::blocking;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,7 +17,7 @@ Examples:
   homing show \"make test\"
   homing show bg_01 --json
 
-The task is shown as it was last committed; `as of` says when that was. No host is asked.";
+The host is asked first when what is known is old; `as of` says when it was last heard of.";
 
 /// A line of a result that is longer is cut.
 const WIDTH: usize = 200;
@@ -34,9 +36,9 @@ pub struct Args {
 }
 
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
-    let (ledger, task) = ledger::find(home, &args.task)?;
-    let result = ledger.result(task.id)?;
-    let view = ledger.view(&task, result.as_deref())?;
+    ledger::is_there(home, &args.task)?;
+    let client = daemon::ensure(home)?;
+    let view = blocking(async { Ok(client.show(&args.task).await?) })?;
     if args.json {
         out::json(&view)?;
     } else {

@@ -2,14 +2,12 @@
 
 use std::fmt::Write;
 
-use homing_core::compose::{iso, lasting};
-use homing_core::limits::Limits;
-use homing_core::task::Task;
-use homing_core::view::evidence;
-use homing_core::world::{At, Who, World};
-use homing_ports::store::JournalRow;
+use homing_core::compose::lasting;
+use homing_core::wire::Why;
+use homing_runtime::why;
 
-use crate::chain;
+use crate::config::Config;
+use crate::expected::Expected;
 use crate::home::Home;
 use crate::ledger;
 use crate::out;
@@ -33,60 +31,30 @@ pub struct Args {
 
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     let (ledger, task) = ledger::find(home, &args.task)?;
-    let lines = ledger.journal(task.id)?;
-    let mut text = String::new();
-    let cause = task.cause.map_or_else(String::new, |cause| format!(" ({cause})"));
-    let name = task
-        .brief
-        .name
-        .as_deref()
-        .map_or_else(String::new, |name| format!(" {}", out::plain(name, 60)));
-    writeln!(text, "{}{name}: {}{cause}", task.id, task.state)?;
-    writeln!(text, "\nwhat happened")?;
-    for (row, record) in &lines {
-        if let Some(words) = chain::words(record) {
-            let after = lasting(row.tick.saturating_sub(task.created.tick));
-            writeln!(text, "  {:>8}  {}", format!("+{after}"), out::plain(&words, WIDTH))?;
-        }
-    }
-    let known = evidence(&task);
-    if !known.is_empty() {
-        writeln!(text, "\nwhat is known")?;
-        for each in known {
-            writeln!(text, "  {}", out::plain(&each, WIDTH))?;
-        }
-    }
-    writeln!(text, "\nwhat comes next\n  {}", next(&task, lines.last().map(|(row, _)| row)))?;
-    out::write(text.as_bytes())?;
+    let limits = Config::read(home)?.limits;
+    let why = why::why(ledger.reader(), &task, &limits, None).map_err(Expected::from)?;
+    out::write(told(&why)?.as_bytes())?;
     Ok(0)
 }
 
-fn next(task: &Task, last: Option<&JournalRow>) -> String {
-    if !task.is_living() {
-        return match task.notices.last() {
-            Some(notice) => format!("{} is still owed its notice ({})", notice.to, notice.state),
-            None => "nothing: it has ended, and nothing is owed about it".to_owned(),
-        };
+fn told(why: &Why) -> Result<String, std::fmt::Error> {
+    let mut text = String::new();
+    let cause = why.cause.map_or_else(String::new, |cause| format!(" ({cause})"));
+    let name = why.name.as_deref().map(|name| format!(" {}", out::plain(name, 60)));
+    writeln!(text, "{}{}: {}{cause}", why.id, name.unwrap_or_default(), why.state)?;
+    writeln!(text, "\nwhat happened")?;
+    for line in &why.chain {
+        let after = format!("+{}", lasting(line.after_ms));
+        writeln!(text, "  {after:>8}  {}", out::plain(&line.words, WIDTH))?;
     }
-    // Timers count on the ledger's clock; the last line says what the time was then.
-    let (tick, wall) =
-        last.map_or((task.created.tick, task.created.wall), |row| (row.tick, row.wall));
-    let world = World::restore(
-        Limits::default(),
-        vec![Box::new(task.clone())],
-        Vec::new(),
-        Vec::new(),
-        Vec::new(),
-        0,
-    );
-    let at = |at: At| match at {
-        At::Tick(due) => wall.saturating_add_unsigned(due.saturating_sub(tick)),
-        At::Wall(due) => due,
-    };
-    let deadlines =
-        world.deadlines(&Who::Task(task.id)).into_iter().map(|(timer, due)| (at(due), timer));
-    match deadlines.min() {
-        Some((due, timer)) => format!("at {}, unless something is heard before: {timer}", iso(due)),
-        None => "nothing by itself: it waits to be told something".to_owned(),
+    let missing = why.missing.as_ref().map(|missing| format!("missing: {missing}"));
+    let known: Vec<&String> = why.known.iter().chain(&missing).collect();
+    if !known.is_empty() {
+        writeln!(text, "\nwhat is known")?;
+        for each in known {
+            writeln!(text, "  {}", out::plain(each, WIDTH))?;
+        }
     }
+    writeln!(text, "\nwhat comes next\n  {}", out::plain(&why.next.words, WIDTH))?;
+    Ok(text)
 }

@@ -130,19 +130,29 @@ fn json_has_the_shape_of_every_door() {
     assert_eq!(said.code, Some(0));
     let task = said.json();
     let mut known = task.clone();
-    for field in
-        ["id", "session", "created_at", "started_at", "ended_at", "as_of", "delivery", "attempts"]
-    {
+    for field in [
+        "id",
+        "session",
+        "created_at",
+        "started_at",
+        "ended_at",
+        "as_of",
+        "delivery",
+        "attempts",
+        "progress",
+    ] {
         assert!(known.as_object_mut().unwrap().remove(field).is_some(), "{field}");
     }
+    let progress = &task["progress"];
+    assert_eq!((&progress["tool_calls"], &progress["tokens"]), (&0.into(), &0.into()));
+    assert!(progress["last_activity_at"].as_str().unwrap().ends_with('Z'));
     let expected = serde_json::json!({
         "name": "a name", "state": "completed", "cause": "exited", "generation": 1, "attempt": 1,
         "host": "process", "agent": null, "model": "acme/large", "parent": "inbox:cli", "origin": null,
         "batch": "open:1", "depth": 0, "evidence": ["the process ended with exit code 0"],
         "reason": "the host's own record shows turn 1 ended with finish stop",
         "result": { "text": "hi\n", "bytes": 3, "truncated": false }, "error": null,
-        "progress": { "tool_calls": 0, "last_tool": null, "tokens": 0, "cost": 0 },
-        "launched_by": null, "children": [], "flagged": false,
+        "room": { "state": "none", "key": null, "code": null }, "launched_by": null, "children": [], "flagged": false,
     });
     assert_eq!(known, expected);
     assert_eq!(task["session"]["host"], "process");
@@ -198,4 +208,6 @@ fn g23_a_home_and_names_with_spaces_and_other_scripts_work() {
     let child = scene.command(["show", "grüße ☂"]).env("HOMING_HOME", &home).spawn().unwrap();
     assert_eq!(finish(child).code, Some(0));
     assert!(home.join("ledger.db").exists());
+    let child = scene.command(["daemon", "stop"]).env("HOMING_HOME", &home).spawn().unwrap();
+    assert_eq!(finish(child).code, Some(0));
 }

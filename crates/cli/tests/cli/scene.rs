@@ -58,6 +58,7 @@ impl Scene {
     pub fn command(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
         command.args(words).env("HOMING_HOME", &self.home).env_remove("RUST_BACKTRACE");
+        command.env("XDG_RUNTIME_DIR", self.dir.path()).env_remove("HOMING_PARENT");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -74,6 +75,14 @@ impl Scene {
     ) -> Said {
         let words = ["run"].iter().chain(&options).chain(&["--"]).chain(&command);
         finish(self.command(words).spawn().unwrap())
+    }
+}
+
+/// Nothing outlives its scene.
+impl Drop for Scene {
+    fn drop(&mut self) {
+        let stop = self.command(["daemon", "stop", "--children"]).stdout(Stdio::null()).status();
+        drop(stop);
     }
 }
 

@@ -62,14 +62,14 @@ fn a_word_that_is_not_utf_8_is_refused_in_words() {
 #[test]
 fn every_verb_helps_with_examples() {
     let scene = Scene::new();
-    for verb in ["run", "ls", "show", "why", "events", "doctor"] {
+    for verb in ["run", "ls", "show", "why", "events", "doctor", "daemon", "config"] {
         let said = scene.homing([verb, "--help"]);
         assert_eq!(said.code, Some(0));
         let example = format!("Examples:\n  homing {verb}");
         assert!(said.text().contains(&example), "{}", said.text());
     }
     let said = scene.homing(["run", "--help"]);
-    assert!(said.text().contains("There is no daemon yet"), "{}", said.text());
+    assert!(said.text().contains("The daemon of the home does the work"), "{}", said.text());
     let said = scene.homing(["--help"]);
     assert!(said.text().contains("Exit codes: 0 done; 1 the task ended otherwise; 2 usage"));
 }

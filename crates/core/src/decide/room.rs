@@ -5,8 +5,8 @@ use crate::compose::line;
 use crate::decision::names;
 use crate::ids::{DebriefId, PostId, TaskId};
 use crate::input::{PostFact, Request, Then};
-use crate::outbox::{Post, PostKind};
-use crate::payload::{Digest, Payload};
+use crate::outbox::{Post, PostKind, answer_id, marker_id, post_id};
+use crate::payload::Payload;
 use crate::record::OutboxRecord;
 use crate::refs::{Origin, OriginKind};
 use crate::reply::Told;
@@ -16,12 +16,7 @@ use crate::words::{Code, DeliveryState, State};
 
 impl Case<'_> {
     pub(super) fn post_answer(&mut self, debrief: DebriefId, origin: &Origin, text: &Payload) {
-        self.post(
-            post_id(&format!("answer|{debrief}")),
-            origin,
-            PostKind::Answer { debrief },
-            text,
-        );
+        self.post(answer_id(debrief), origin, PostKind::Answer { debrief }, text);
     }
 
     /// One marker for ends that nobody spoke of, all of one origin; tells whether there is a room for it.
@@ -173,16 +168,4 @@ fn marker_text(task: &Task, outcome: State, more: usize, code: Code) -> String {
     let name = line(task.brief.name.as_deref().unwrap_or("unnamed"), 80);
     let others = if more > 0 { format!(", and {more} more") } else { String::new() };
     format!("Background task {word}: {name} ({}){others} [{code}]", task.id)
-}
-
-fn marker_id(task: TaskId, generation: u32) -> PostId {
-    post_id(&format!("marker|{task}|{generation}"))
-}
-
-/// The same message has the same id.
-fn post_id(name: &str) -> PostId {
-    let digest = Digest::of(name.as_bytes()).0;
-    PostId::from_bits(u64::from_le_bytes([
-        digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6], digest[7],
-    ]))
 }

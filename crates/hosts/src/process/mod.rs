@@ -5,8 +5,10 @@
 //! exit record is the evidence. A shim that was killed leaves a claim that nobody holds: what it supervised is
 //! found by its mark and ended, and the attempt was interrupted.
 
+mod callers;
 mod control;
 mod environment;
+mod keep;
 mod output;
 mod start;
 mod watch;

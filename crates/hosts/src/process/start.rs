@@ -53,9 +53,10 @@ impl ProcessHost {
             let why = "the process host runs a command, and none was given";
             return Err(HostError::new(ErrorClass::Other, "command", why));
         }
+        let kept = self.env_of(opening.task).map_err(|why| transient("env", &why))?;
         Ok(Spec {
             command: order.command.iter().map(Into::into).collect(),
-            env: environment::of(opening, self.home.as_deref())?,
+            env: environment::of(opening, self.home.as_deref(), kept)?,
             cwd: order.cwd.as_ref().map(Into::into),
             reads: !opening.prompt.is_empty(),
             spool: self.spool,

@@ -68,6 +68,6 @@ fn signal_all(processes: &[Process], signal: Signal) -> io::Result<()> {
     deprecated,
     reason = "its successor is an unsafe function; with an owned fd both are sound"
 )]
-fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(super) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(fd, Interest::READABLE)
 }

@@ -117,6 +117,9 @@ fn filters() -> Vec<TaskQuery> {
         TaskQuery { state: text("queued"), ..all() },
         TaskQuery { living: Some(true), ..all() },
         TaskQuery { living: Some(false), ..all() },
+        TaskQuery { owed: Some(true), ..all() },
+        TaskQuery { owed: Some(false), living: Some(true), ..all() },
+        TaskQuery { owed: Some(true), parent: text("inbox:p3"), ..all() },
         TaskQuery { parent: text("inbox:p3"), ..all() },
         TaskQuery { root: Some(task(12).id), ..all() },
         TaskQuery { root: Some(task(2).id), ..all() },
@@ -130,6 +133,7 @@ fn expected(query: &TaskQuery, mut rows: Vec<TaskRow>) -> Vec<TaskRow> {
     rows.retain(|row| {
         query.state.as_ref().is_none_or(|state| *state == row.state)
             && query.living.is_none_or(|living| living == row.living)
+            && query.owed.is_none_or(|owed| owed == row.owed)
             && query.parent.as_ref().is_none_or(|parent| *parent == row.parent)
             && query.root.is_none_or(|root| root == row.root)
             && (query.name.is_none() || query.name == row.name)

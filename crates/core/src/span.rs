@@ -27,6 +27,16 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// As `parse` reads it: whole in the largest unit that holds it exactly.
+pub fn words(span: Duration) -> String {
+    let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let whole = |unit: &&(&str, u64)| ms >= unit.1 && ms % unit.1 == 0;
+    match UNITS.iter().rev().find(whole) {
+        Some((unit, each)) => format!("{}{unit}", ms / each),
+        None => format!("{ms}ms"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +62,13 @@ mod tests {
         ] {
             assert!(parse(text).unwrap_err().contains(says), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for text in ["300ms", "30s", "5m", "2h", "1d", "90s", "1500ms"] {
+            assert_eq!(words(parse(text).unwrap()), text);
+        }
+        assert_eq!(words(Duration::ZERO), "0ms");
     }
 }

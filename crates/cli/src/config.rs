@@ -1,0 +1,380 @@
+//! `homing.toml` in the home: every default, in one table. What is not known is refused with the nearest.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use homing_core::limits::Limits;
+use homing_core::nearest::nearest;
+use homing_core::span;
+use homing_core::wire::{Budget, Fields, Launch};
+use toml::{Table, Value};
+
+use crate::expected::Expected;
+use crate::home::Home;
+
+const NAME: &str = "homing.toml";
+/// Both streams of an attempt together.
+const SPOOL: usize = 256 << 20;
+
+/// What the home says, over the defaults.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    pub limits: Limits,
+    /// Bytes kept of an attempt's output, both streams together.
+    pub spool: usize,
+    pub presets: BTreeMap<String, Launch>,
+    /// The keys that the file names, as `section.key`.
+    named: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let (presets, named) = (BTreeMap::new(), Vec::new());
+        Self { limits: Limits::default(), spool: SPOOL, presets, named }
+    }
+}
+
+/// Where a key's value lies.
+enum Place {
+    Count(fn(&mut Config) -> &mut u32),
+    /// Milliseconds.
+    Span(fn(&mut Config) -> &mut u64),
+    /// Bytes.
+    Size(fn(&mut Config) -> &mut usize),
+}
+
+struct Key {
+    section: &'static str,
+    name: &'static str,
+    place: Place,
+    means: &'static str,
+}
+
+macro_rules! keys {
+    ($($section:literal { $($name:literal: $kind:ident $field:ident, $means:literal;)+ })+) => {
+        &[$($(Key {
+            section: $section,
+            name: $name,
+            place: Place::$kind(|config| &mut config.limits.$field),
+            means: $means,
+        },)+)+
+        Key {
+            section: "storage",
+            name: "spool",
+            place: Place::Size(|config| &mut config.spool),
+            means: "kept of an attempt's output; the middle of more is counted",
+        }]
+    };
+}
+
+/// In the order they are shown.
+const KEYS: &[Key] = keys! {
+    "concurrency" {
+        "default": Count default, "turns at once per model or agent; 0: no limit";
+    }
+    "limits" {
+        "depth": Count depth_max, "how deep tasks may delegate";
+        "living": Count living_max, "living descendants per root";
+        "start": Span start_ms, "a session must start within this";
+        "stale": Span quiet_ms, "no activity; a running tool is activity";
+        "never_active": Span never_active_ms, "no activity from the start";
+        "gone": Span gone_ms, "until a session that is gone is given up on";
+        "stopping": Span stop_ms, "until an abort that is not confirmed is given up on";
+        "ask": Span ask_ms, "an ask that nobody answers is denied then";
+        "todos": Span todos_ms, "open to-dos after a final answer";
+        "identical_calls": Count same_calls, "identical calls in a row end a task";
+        "calls": Count all_calls, "calls that end a task";
+        "attempts": Count attempts, "attempts per generation";
+        "retry_interrupted": Count retry_interrupted, "how often an interrupted turn is tried again";
+        "pause": Span pause_most_ms, "the longest pause that a provider is granted";
+    }
+    "delivery" {
+        "backoff_first": Span backoff_first_ms, "between a send that failed and the next";
+        "backoff_most": Span backoff_most_ms, "the same, at most";
+        "handshake": Span handshake_ms, "no sign of a parent: said with a code, still owed";
+        "lease": Span lease_ms, "a consumer acknowledges within this";
+        "wake": Span wake_ms, "a parent that does not answer is woken again";
+        "batch": Span batch_ms, "a debrief waits no longer for the rest of its batch";
+    }
+    "reading" {
+        "fresh": Span fresh_ms, "what is younger is told without asking the host";
+        "probe": Span probe_ms, "a host that is asked and says nothing";
+        "reprobe": Span reprobe_ms, "between two looks while something is unsure";
+        "activity": Span activity_ms, "activity is written down at most this often";
+    }
+    "storage" {
+        "retention": Span retention_ms, "of tasks that have ended";
+        "inline": Size inline_max, "of a result inside a debrief; more is by reference";
+        "debrief": Size debrief_max, "of a whole debrief";
+    }
+};
+
+/// Tables of their own.
+const PER: [&str; 2] = ["providers", "models"];
+
+impl Config {
+    pub fn path(home: &Home) -> PathBuf {
+        home.folder(NAME)
+    }
+
+    /// The file of the home, over the defaults; there need not be one.
+    pub fn read(home: &Home) -> Result<Self, Expected> {
+        let path = Self::path(home);
+        let wrong = |(what, hint): (String, String)| Expected::Config {
+            path: path.display().to_string(),
+            what,
+            hint,
+        };
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Self::parse(&text).map_err(wrong),
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(why) => {
+                Err(wrong((why.to_string(), "a file that can be read, or none".to_owned())))
+            }
+        }
+    }
+
+    fn parse(text: &str) -> Result<Self, Wrong> {
+        let table: Table = text.parse().map_err(|why: toml::de::Error| {
+            let line = why.span().map(|span| text[..span.start].lines().count().max(1));
+            let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            (format!("{line}{}", why.message()), "TOML: [section], then key = value".to_owned())
+        })?;
+        let mut config = Self::default();
+        for (section, value) in table {
+            let Value::Table(inside) = value else {
+                return Err(not_known("section", &section, sections()));
+            };
+            match section.as_str() {
+                "presets" => config.take_presets(inside)?,
+                known if sections().contains(&known) => config.take(known, inside)?,
+                other => return Err(not_known("section", other, sections())),
+            }
+        }
+        Ok(config)
+    }
+
+    fn take(&mut self, section: &str, inside: Table) -> Result<(), Wrong> {
+        for (name, value) in inside {
+            let full = format!("{section}.{name}");
+            if section == "concurrency" && PER.contains(&name.as_str()) {
+                self.take_per(&name, value)?;
+                continue;
+            }
+            let key = KEYS.iter().find(|key| key.section == section && key.name == name);
+            let Some(key) = key else {
+                let own = KEYS.iter().filter(|key| key.section == section).map(|key| key.name);
+                let per = PER.into_iter().filter(|_| section == "concurrency");
+                return Err(not_known("key", &full, own.chain(per).collect()));
+            };
+            match key.place {
+                Place::Count(place) => *place(self) = count(&full, &value)?,
+                Place::Span(place) => *place(self) = milliseconds(&full, &value)?,
+                Place::Size(place) => *place(self) = size(&full, &value)?,
+            }
+            self.named.push(full);
+        }
+        Ok(())
+    }
+
+    fn take_per(&mut self, what: &str, value: Value) -> Result<(), Wrong> {
+        let Value::Table(inside) = value else {
+            let hint = format!("[concurrency.{what}], then NAME = NUMBER");
+            return Err((format!("concurrency.{what}: it is not a table"), hint));
+        };
+        for (name, value) in inside {
+            let limit = count(&format!("concurrency.{what}.{name}"), &value)?;
+            let all = match what {
+                "providers" => &mut self.limits.providers,
+                _ => &mut self.limits.models,
+            };
+            all.insert(name.into(), limit);
+        }
+        Ok(())
+    }
+
+    fn take_presets(&mut self, inside: Table) -> Result<(), Wrong> {
+        for (name, value) in inside {
+            let at = format!("presets.{name}");
+            let as_table = |value: &Value| value.as_table().cloned();
+            let fields = as_table(&value).unwrap_or_default();
+            if let Some(odd) = fields.keys().find(|field| !Launch::FIELDS.contains(&field.as_str()))
+            {
+                return Err(not_known("key", &format!("{at}.{odd}"), Launch::FIELDS.to_vec()));
+            }
+            let budget = fields.get("budget").and_then(as_table).unwrap_or_default();
+            if let Some(odd) = budget.keys().find(|field| !Budget::FIELDS.contains(&field.as_str()))
+            {
+                let full = format!("{at}.budget.{odd}");
+                return Err(not_known("key", &full, Budget::FIELDS.to_vec()));
+            }
+            let preset: Launch = value.try_into().map_err(|why: toml::de::Error| {
+                (format!("{at}: {}", why.message()), "what a launch takes".to_owned())
+            })?;
+            if let Some(timeout) = &preset.timeout {
+                milliseconds(&format!("{at}.timeout"), &Value::String(timeout.clone()))?;
+            }
+            self.presets.insert(name, preset);
+        }
+        Ok(())
+    }
+
+    /// All values as they are in effect, as a file that says the same.
+    pub fn told(&self) -> Result<String, std::fmt::Error> {
+        let mut config = self.clone();
+        let mut text = String::new();
+        let mut section = "";
+        for each in sections().into_iter().filter(|each| *each != "presets") {
+            for key in KEYS.iter().filter(|key| key.section == each) {
+                if each != section {
+                    section = each;
+                    let gap = if text.is_empty() { "" } else { "\n" };
+                    writeln!(text, "{gap}[{section}]")?;
+                }
+                let value = match key.place {
+                    Place::Count(place) => place(&mut config).to_string(),
+                    Place::Span(place) => {
+                        format!("{:?}", span::words(Duration::from_millis(*place(&mut config))))
+                    }
+                    Place::Size(place) => format!("{:?}", size_words(*place(&mut config))),
+                };
+                let full = format!("{each}.{}", key.name);
+                let set = if self.named.contains(&full) { "set here: " } else { "" };
+                writeln!(text, "{:34} # {set}{}", format!("{} = {value}", key.name), key.means)?;
+            }
+            if each == "concurrency" {
+                per(&mut text, "providers", &self.limits.providers)?;
+                per(&mut text, "models", &self.limits.models)?;
+            }
+        }
+        for (name, preset) in &self.presets {
+            writeln!(text, "\n[presets.{name:?}]")?;
+            let fields = serde_json::to_value(preset).unwrap_or_default();
+            for (field, value) in fields.as_object().into_iter().flatten() {
+                writeln!(text, "{field} = {}", as_toml(value))?;
+            }
+        }
+        Ok(text)
+    }
+}
+
+/// What is wrong, and what to try.
+type Wrong = (String, String);
+
+fn sections() -> Vec<&'static str> {
+    let mut all: Vec<&str> = KEYS.iter().map(|key| key.section).collect();
+    all.dedup();
+    all.push("presets");
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn not_known(kind: &str, full: &str, known: Vec<&str>) -> Wrong {
+    let last = full.rsplit('.').next().unwrap_or_default();
+    let hint = match nearest(last, known.iter().copied()) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("known: {}", known.join(", ")),
+    };
+    (format!("there is no {kind} {full:?}"), hint)
+}
+
+fn count(full: &str, value: &Value) -> Result<u32, Wrong> {
+    let number = value.as_integer().and_then(|number| u32::try_from(number).ok());
+    number.ok_or_else(|| (format!("{full}: it is not a number"), "a whole number".to_owned()))
+}
+
+fn milliseconds(full: &str, value: &Value) -> Result<u64, Wrong> {
+    let hint = || "a time with its unit, in quotes: \"30s\", \"5m\"".to_owned();
+    let Some(text) = value.as_str() else {
+        return Err((format!("{full}: it is not a time"), hint()));
+    };
+    let span = span::parse(text).map_err(|why| (format!("{full}: {why}"), hint()))?;
+    Ok(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+}
+
+const SIZES: [(&str, usize); 3] = [("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
+fn size(full: &str, value: &Value) -> Result<usize, Wrong> {
+    let read = value.as_str().and_then(|text| {
+        let (unit, each) = SIZES.iter().find(|(unit, _)| text.ends_with(unit))?;
+        text.strip_suffix(unit)?.trim_end().parse::<usize>().ok()?.checked_mul(*each)
+    });
+    read.ok_or_else(|| {
+        let hint = "a size with its unit, in quotes: \"4KiB\", \"256MiB\"".to_owned();
+        (format!("{full}: it is not a size"), hint)
+    })
+}
+
+fn size_words(bytes: usize) -> String {
+    let whole = SIZES.iter().find(|(_, each)| bytes >= *each && bytes % each == 0);
+    let (unit, each) = whole.copied().unwrap_or(("B", 1));
+    format!("{}{unit}", bytes / each)
+}
+
+fn per(
+    text: &mut String,
+    what: &str,
+    all: &BTreeMap<std::sync::Arc<str>, u32>,
+) -> std::fmt::Result {
+    if all.is_empty() {
+        return writeln!(text, "{:34} # none", format!("{what} = {{}}"));
+    }
+    let each: Vec<String> = all.iter().map(|(name, limit)| format!("{name:?} = {limit}")).collect();
+    writeln!(text, "{what} = {{ {} }}", each.join(", "))
+}
+
+/// JSON reads as TOML but for objects.
+fn as_toml(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Object(fields) => {
+            let each = fields.iter().map(|(name, value)| format!("{name} = {}", as_toml(value)));
+            format!("{{ {} }}", each.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_reads_back_as_the_same() {
+        let text = "[concurrency]\ndefault = 2\n[concurrency.models]\n\"acme/large\" = 1\n\
+                    [limits]\nstale = \"90s\"\n[storage]\nspool = \"1MiB\"\n\
+                    [presets.quick]\nmodel = \"acme/small\"\ntimeout = \"5m\"\nbudget = { calls = 3 }\n";
+        let config = Config::parse(text).unwrap();
+        assert_eq!((config.limits.default, config.limits.quiet_ms), (2, 90_000));
+        assert_eq!(config.spool, 1 << 20);
+        assert_eq!(config.presets["quick"].model.0, ["acme/small"]);
+        for config in [config, Config::default()] {
+            let again = Config::parse(&config.told().unwrap()).unwrap();
+            let same = Config { named: config.named.clone(), ..again };
+            assert_eq!(same, config);
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_with_the_nearest() {
+        for (text, says, hint) in [
+            ("[limit]\n", "no section \"limit\"", "did you mean \"limits\"?"),
+            ("[limits]\ndept = 1\n", "no key \"limits.dept\"", "did you mean \"depth\"?"),
+            ("[limits]\nstart = 30\n", "limits.start: it is not a time", "\"30s\""),
+            ("[limits]\nstart = \"30\"\n", "it has no unit", "\"30s\""),
+            ("[limits]\ndepth = \"x\"\n", "limits.depth: it is not a number", "whole"),
+            ("[storage]\nspool = \"9\"\n", "storage.spool: it is not a size", "256MiB"),
+            ("[presets.a]\nmodle = \"x/y\"\n", "\"presets.a.modle\"", "did you mean \"model\"?"),
+            ("[presets.a.budget]\ncall = 1\n", "presets.a.budget.call", "\"calls\""),
+            ("[presets.a]\ntimeout = \"5\"\n", "presets.a.timeout", "\"30s\""),
+            ("x = 1\n", "no section \"x\"", "known: "),
+            ("[limits\n", "line 1: ", "TOML"),
+        ] {
+            let (what, try_this) = Config::parse(text).unwrap_err();
+            assert!(what.contains(says), "{text}: {what}");
+            assert!(try_this.contains(hint), "{text}: {try_this}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The daemon itself: holds the home, runs its tasks, serves its socket, until it is told to end. Children run on.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use homing_hosts::process::ProcessHost;
+use homing_hosts::system::names::Names;
+use homing_hosts::system::{SystemClock, SystemIds};
+use homing_ports::door::Keeps;
+use homing_ports::store::TaskQuery;
+use homing_runtime::{Homing, Runtime};
+use homing_server::{Door, Identity, Stops};
+use homing_shim::processes::Process;
+use homing_shim::run_dir::private;
+use homing_store::SqliteStore;
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+
+use super::note::Note;
+use super::socket;
+use super::start::READY;
+use crate::config::Config;
+use crate::expected::Expected;
+use crate::home::Home;
+use crate::out;
+
+/// A reader of a stream that takes nothing for so long is let go of.
+const SLOW: Duration = Duration::from_secs(30);
+
+/// Runs the daemon until it is told to stop. `turn` is held while one is started by hand; one that a verb started
+/// is detached, and that verb holds it.
+pub fn serve(home: &Home, turn: Option<File>) -> anyhow::Result<u8> {
+    if turn.is_none() {
+        // Its terminal is not ours. One that leads a session already needs none.
+        let _ = rustix::process::setsid();
+    }
+    let config = Config::read(home)?;
+    let store = home.hold()?;
+    let loop_ = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    loop_.block_on(run(home, &config, store, turn))?;
+    Ok(0)
+}
+
+async fn run(
+    home: &Home,
+    config: &Config,
+    store: SqliteStore,
+    turn: Option<File>,
+) -> anyhow::Result<()> {
+    let mut signals = Signals::new()?;
+    let host = home.process_host(Some(config.spool))?;
+    let homing = start(home, config, store, &host)?;
+    forget(&homing, &host).await.map_err(Expected::from)?;
+    let path = socket::place(home).map_err(|why| home.unusable(&why))?;
+    let listener = socket::listen(&path).map_err(|why| home.unusable(&why))?;
+    let note = note(&path)?;
+    note.write(home)?;
+    let door = door(home, &homing, &host, config, &note);
+    ready(home, &note, turn.is_none())?;
+    drop(turn);
+    let stops = door.stops.clone();
+    let serving = keep_serving(listener, path.clone(), door);
+    tokio::pin!(serving);
+    let mut closing = stops.closing();
+    tokio::select! {
+        () = signals.next() => {}
+        _ = closing.wait_for(|closing| *closing) => {}
+        () = &mut serving => {}
+    }
+    stops.stop();
+    // Nobody finds it any more; those who wait hear that it stops.
+    Note::remove(home);
+    drop(std::fs::remove_file(&path));
+    tokio::join!(homing.stop(), serving);
+    Ok(())
+}
+
+fn start(
+    home: &Home,
+    config: &Config,
+    store: SqliteStore,
+    host: &ProcessHost,
+) -> Result<Homing, Expected> {
+    let clock = SystemClock::new().map_err(|why| home.unusable(&why))?;
+    let ids = SystemIds::new().map_err(|why| home.unusable(&why))?;
+    let runtime = Runtime::new(Box::new(store), Arc::new(clock), Arc::new(ids))
+        .limits(config.limits.clone())
+        .host(Arc::new(host.clone()))
+        // It is told of every end, and lets go of what it kept for the task.
+        .telemetry(Arc::new(host.clone()));
+    Ok(runtime.start()?)
+}
+
+/// Variables that were kept for tasks that have ended since, or never came to be.
+async fn forget(homing: &Homing, host: &ProcessHost) -> Result<(), homing_runtime::Refused> {
+    // What cannot be listed is looked at again by the next start.
+    for task in host.kept_env().unwrap_or_default() {
+        let prefix = Some(task.to_string());
+        let query = TaskQuery { prefix, living: Some(true), limit: 1, ..TaskQuery::default() };
+        if homing.list(query).await?.is_empty() {
+            drop(host.drop_env(task));
+        }
+    }
+    Ok(())
+}
+
+fn note(socket: &Path) -> Result<Note, std::io::Error> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok(Note {
+        pid: std::process::id(),
+        process: Process::own()?.to_string(),
+        since: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        socket: socket.to_owned(),
+    })
+}
+
+fn door(home: &Home, homing: &Homing, host: &ProcessHost, config: &Config, note: &Note) -> Door {
+    let identity = Identity {
+        pid: note.pid,
+        version: note.version.clone(),
+        home: home.dir().display().to_string(),
+        socket: note.socket.display().to_string(),
+        since: note.since,
+        uid: rustix::process::geteuid().as_raw(),
+    };
+    Door {
+        homing: homing.clone(),
+        callers: Arc::new(host.clone()),
+        keeps: Arc::new(host.clone()),
+        presets: Arc::new(config.presets.clone()),
+        identity: Arc::new(identity),
+        stops: Stops::default(),
+        slow: SLOW,
+    }
+}
+
+/// Tells whoever started it, and from then on writes to the log alone.
+fn ready(home: &Home, note: &Note, detached: bool) -> Result<(), Expected> {
+    if !detached {
+        out::warn(&format!("homing: daemon {} serves {}", note.pid, note.socket.display()));
+        return Ok(());
+    }
+    let mut stdout = std::io::stdout().lock();
+    // Whoever started it may be gone: it serves the next one.
+    drop(writeln!(stdout, "{READY}").and_then(|()| stdout.flush()));
+    let log = private().append(true).create(true).open(home.log());
+    let log = log.map_err(|why| home.unusable(&why))?;
+    rustix::stdio::dup2_stdout(log).map_err(|why| home.unusable(&why.into()))
+}
+
+/// Serves at the path. A socket that somebody removed is made again: whoever is connected stays so.
+async fn keep_serving(listener: UnixListener, path: PathBuf, door: Door) {
+    let mut closing = door.stops.closing();
+    let mut serving = JoinSet::new();
+    let mut file = socket::file(&path);
+    serving.spawn(homing_server::serve(listener, door.clone()));
+    loop {
+        let removed = tokio::select! {
+            removed = removed(&path, file) => removed,
+            _ = closing.wait_for(|closing| *closing) => break,
+        };
+        if removed.is_err() {
+            // It cannot be watched: whoever does not find it says who holds the home.
+            drop(closing.wait_for(|closing| *closing).await);
+            break;
+        }
+        match socket::listen(&path) {
+            Ok(listener) => {
+                file = socket::file(&path);
+                serving.spawn(homing_server::serve(listener, door.clone()));
+                out::warn(&format!("homing: {} was removed, and made again", path.display()));
+            }
+            Err(why) => {
+                out::warn(&format!("homing: {} cannot be made again: {why}", path.display()));
+                file = None;
+            }
+        }
+    }
+    while serving.join_next().await.is_some() {}
+}
+
+/// Resolves when another file is at the path, or none.
+async fn removed(path: &Path, file: Option<(u64, u64)>) -> std::io::Result<()> {
+    let directory = path.parent().unwrap_or(path);
+    loop {
+        // Watched first: what happens after the look is not missed.
+        let names = Names::watch(directory)?;
+        if socket::file(path) != file {
+            return Ok(());
+        }
+        names.changed().await?;
+    }
+}
+
+/// What asks this process to end.
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hangup: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}

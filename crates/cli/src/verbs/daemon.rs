@@ -1,0 +1,154 @@
+//! `homing daemon`: the one process that runs a home's tasks. Any verb starts it; these say so themselves.
+
+use homing_client::Client;
+use homing_core::wire::Status;
+use homing_hosts::system::processes::ended;
+use homing_store::Holder;
+
+use crate::daemon::{self, Note};
+use crate::expected::Expected;
+use crate::home::Home;
+use crate::out;
+
+const EXAMPLES: &str = "\
+Examples:
+  homing daemon start
+  homing daemon status --json
+  homing daemon stop
+  homing daemon stop --children
+  homing daemon run
+
+Stopping the daemon leaves commands running: the next one finds them, and how they ended.";
+
+/// Start, stop, or ask about the daemon of this home
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum What {
+    /// Be the daemon, here, until it is told to stop
+    Run {
+        /// Was started by a verb: leave the terminal, and say on standard output when it is ready
+        #[arg(long, hide = true)]
+        detached: bool,
+    },
+    /// See that a daemon runs
+    Start,
+    /// End the daemon; commands run on
+    Stop {
+        /// Cancel every living task first, and wait for their ends
+        #[arg(long)]
+        children: bool,
+    },
+    /// Tell who serves this home
+    Status {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
+    match args.what {
+        What::Run { detached: true } => serve_detached(home),
+        What::Run { detached: false } => {
+            home.make()?;
+            let turn = daemon::turn(home)?;
+            daemon::serve(home, Some(turn))
+        }
+        What::Start => {
+            let client = daemon::ensure(home)?;
+            told(&blocking(async { Ok(client.status().await?) })?, false)
+        }
+        What::Stop { children } => stop(home, children),
+        What::Status { json } => status(home, json),
+    }
+}
+
+/// What goes wrong is told to whoever started it, who tells people.
+fn serve_detached(home: &Home) -> anyhow::Result<u8> {
+    let served = daemon::serve(home, None);
+    if let Err(why) = &served
+        && let Some(expected) = why.downcast_ref::<Expected>()
+    {
+        let hint = expected.hint().unwrap_or_default();
+        drop(out::write(format!("{}\n{expected}\n{hint}\n", expected.code()).as_bytes()));
+    }
+    served
+}
+
+fn stop(home: &Home, children: bool) -> anyhow::Result<u8> {
+    let Some((note, client)) = daemon::running(home)? else {
+        return not_answering(home).map_or_else(
+            || {
+                out::warn(&format!("no daemon runs for {}", home.dir().display()));
+                Ok(0)
+            },
+            |held| Err(held.into()),
+        );
+    };
+    let stopping = blocking(async {
+        let stopping = client.stop(children).await?;
+        if let Some(process) = note.process() {
+            ended(&process).await.map_err(|why| home.unusable(&why))?;
+        }
+        Ok(stopping)
+    })?;
+    for id in &stopping.left {
+        out::warn(&format!("homing: {id} has not ended: its stop is not confirmed"));
+    }
+    Ok(u8::from(!stopping.left.is_empty()))
+}
+
+fn status(home: &Home, json: bool) -> anyhow::Result<u8> {
+    let Some((_, client)) = daemon::running(home)? else {
+        return Err(not_answering(home)
+            .unwrap_or_else(|| Expected::Daemon {
+                code: 6,
+                what: format!("no daemon runs for {}", home.dir().display()),
+                hint: "homing daemon start; any other verb starts it, too".to_owned(),
+            })
+            .into());
+    };
+    told(&status_of(&client)?, json)
+}
+
+fn status_of(client: &Client) -> Result<Status, Expected> {
+    blocking(async { Ok(client.status().await?) })
+}
+
+/// The home is held by somebody who does not answer.
+fn not_answering(home: &Home) -> Option<Expected> {
+    let alive = Note::read(home).ok().flatten().is_some_and(|note| note.process().is_some());
+    let by = Holder::of(home.ledger()).filter(|_| alive);
+    by.map(|by| Expected::Held { path: home.dir().display().to_string(), by: Some(by) })
+}
+
+fn told(status: &Status, json: bool) -> anyhow::Result<u8> {
+    if json {
+        out::json(status)?;
+        return Ok(0);
+    }
+    let text = format!(
+        "daemon    {} since {}\nversion   {}\nhome      {}\nsocket    {}\nhosts     {}\njournal   {} lines\n",
+        status.pid,
+        status.since,
+        status.version,
+        status.home,
+        status.socket,
+        status.hosts.join(", "),
+        status.head
+    );
+    out::write(text.as_bytes())?;
+    Ok(0)
+}
+
+/// Runs a verb's conversation with the daemon.
+pub fn blocking<T>(talk: impl Future<Output = Result<T, Expected>>) -> Result<T, Expected> {
+    let loop_ = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    loop_.map_err(Expected::Output)?.block_on(talk)
+}

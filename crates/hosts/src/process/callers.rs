@@ -1,0 +1,61 @@
+//! Which task a process is inside of: found by walking up its parents to a shim of ours. What a command leaves
+//! behind stays below its shim, which is a subreaper, so nothing gets out by forking.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use homing_core::ids::TaskId;
+use homing_ports::door::{Callers, Calling};
+use homing_shim::claim;
+use homing_shim::processes::{Process, parent_of};
+use homing_shim::run_dir::RunDir;
+
+use super::ProcessHost;
+
+/// Longer chains are taken for something that moves while it is looked at.
+const STEPS_MAX: usize = 1_000;
+/// A parent may end while the chain is walked: then it is walked again.
+const WALKS: usize = 5;
+
+impl Callers for ProcessHost {
+    fn calling(&self, pid: i32) -> Calling {
+        for _ in 0..WALKS {
+            match self.walk(pid) {
+                Calling::Unknown => {}
+                known @ (Calling::Inside(_) | Calling::Outside) => return known,
+            }
+        }
+        Calling::Unknown
+    }
+}
+
+impl ProcessHost {
+    fn walk(&self, mut pid: i32) -> Calling {
+        for _ in 0..STEPS_MAX {
+            if let Some(task) = self.task_of_shim(pid) {
+                return Calling::Inside(task);
+            }
+            match parent_of(pid) {
+                // The first process of the machine, or of all that can be seen from here.
+                Ok(Some(0 | 1)) => return Calling::Outside,
+                Ok(Some(parent)) => pid = parent,
+                Ok(None) | Err(_) => return Calling::Unknown,
+            }
+        }
+        Calling::Unknown
+    }
+
+    /// A shim names its run in its command line, and the run names its shim: only the two together count.
+    fn task_of_shim(&self, pid: i32) -> Option<TaskId> {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let last = line.strip_suffix(&[0])?.rsplit(|byte| *byte == 0).next()?;
+        let run = Path::new(OsStr::from_bytes(last));
+        if run.parent() != Some(&*self.runs) {
+            return None;
+        }
+        let (task, _) = run.file_name()?.to_str()?.split_once('.')?;
+        let claim = claim::find(&RunDir::at(run)).ok()??;
+        (claim.shim == Process::of(pid).ok()?).then(|| task.parse().ok())?
+    }
+}

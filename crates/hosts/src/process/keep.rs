@@ -1,0 +1,88 @@
+//! The values of a task's variables: a file each, for its owner alone, from before the launch is decided until
+//! the task has ended. Nothing of it is ever in the store or the journal.
+
+use std::io;
+
+use homing_core::ids::TaskId;
+use homing_core::telemetry::Completion;
+use homing_ports::door::{Keeps, Vars};
+use homing_ports::host::Flight;
+use homing_ports::parent::Telemetry;
+use homing_shim::run_dir::RunDir;
+
+use super::ProcessHost;
+
+/// In the directory of runs.
+const KEPT: &str = "env";
+
+impl ProcessHost {
+    fn kept(&self) -> RunDir {
+        RunDir::at(self.runs.join(KEPT))
+    }
+
+    /// The tasks whose values are kept; whatever else lies there is removed.
+    pub fn kept_env(&self) -> io::Result<Vec<TaskId>> {
+        let entries = match std::fs::read_dir(self.kept().path()) {
+            Ok(entries) => entries,
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(why) => return Err(why),
+        };
+        let mut tasks = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            match entry.file_name().to_str().and_then(|name| name.parse().ok()) {
+                Some(task) => tasks.push(task),
+                // Half written by a process that died.
+                None => std::fs::remove_file(entry.path())?,
+            }
+        }
+        Ok(tasks)
+    }
+
+    /// None when nothing was kept for the task.
+    pub(super) fn env_of(&self, task: TaskId) -> io::Result<Option<Vars>> {
+        let Some(bytes) = self.kept().get(&task.to_string())? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
+        Ok(Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
+    }
+}
+
+impl Keeps for ProcessHost {
+    fn keep_env(&self, task: TaskId, vars: &Vars) -> io::Result<()> {
+        let kept = self.kept();
+        let name = task.to_string();
+        let mut bytes = Vec::new();
+        for (name, value) in vars {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                let why = format!("{name:?} cannot be a variable");
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+            }
+            bytes.extend_from_slice(format!("{name}={value}\0").as_bytes());
+        }
+        match kept.put(&name, &bytes) {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => {
+                kept.make()?;
+                kept.put(&name, &bytes)
+            }
+            done => done,
+        }
+    }
+
+    fn drop_env(&self, task: TaskId) -> io::Result<()> {
+        match std::fs::remove_file(self.kept().file(&task.to_string())) {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Every end is told here once: then the values are not needed any more.
+impl Telemetry for ProcessHost {
+    fn emit(&self, record: Completion) -> Flight<'_, Result<(), String>> {
+        let dropped = self.drop_env(record.task).map_err(|why| why.to_string());
+        Box::pin(std::future::ready(dropped))
+    }
+}

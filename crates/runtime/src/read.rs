@@ -1,0 +1,175 @@
+//! What the library's door reads: tasks, results, lists, transcripts, the journal. Never changes anything.
+
+use std::sync::Arc;
+
+use homing_core::ids::{DebriefId, TaskId};
+use homing_core::input::Input;
+use homing_core::limits::Limits;
+use homing_core::outbox;
+use homing_core::refs::ParentRef;
+use homing_core::reply::Told;
+use homing_core::task::Task;
+use homing_core::telemetry::Completion;
+use homing_core::time::Stamp;
+use homing_core::view::TaskView;
+use homing_core::wire::{AskView, NoticeView, Why};
+use homing_core::words::Code;
+use homing_ports::host::Place;
+use homing_ports::store::{JournalRow, TaskQuery};
+
+use crate::answers::{Refused, Seen};
+use crate::codec;
+use crate::find;
+use crate::homing::{Homing, the_answer};
+use crate::shown;
+use crate::texts;
+use crate::why;
+
+/// Ends that one page of lines told of, each with the number of its line.
+pub type Ends = Vec<(u64, Completion)>;
+
+/// Where the next page goes on: `TaskQuery::before`.
+pub type Cursor = Option<(i64, TaskId)>;
+
+impl Homing {
+    /// The task that a person means: an id, a unique beginning of one, or a name. Whatever it is not,
+    /// the refusal says what it is and what to use.
+    pub async fn find(&self, text: &str) -> Result<TaskId, Refused> {
+        let text = text.to_owned();
+        let hosts: Vec<String> = self.ports.hosts.keys().cloned().collect();
+        self.read(move |reader| Ok(find::task(reader, &text, &hosts))).await?
+    }
+
+    /// Reads a task truthfully: the host is asked first when what is known is old.
+    pub async fn show(&self, id: TaskId) -> Result<Seen, Refused> {
+        let told = self.ask(|request| Input::Read { request, task: id }).await?;
+        let now = the_answer!(told, Told::ReadNow { as_of, fresh, .. } => (as_of, fresh));
+        let (as_of, fresh) = now?;
+        match self.read(move |reader| texts::task_now(reader, id)).await? {
+            (Some(task), _) => Ok(Seen { task: *task, as_of: self.time.stamp_of(as_of), fresh }),
+            (None, _) => Err(Refused::because(Code::NotFound, format!("no task {id}"))),
+        }
+    }
+
+    /// The stored result of the latest generation; none while there is none. Never consumes.
+    pub async fn output(&self, id: TaskId) -> Result<Option<Vec<u8>>, Refused> {
+        self.read(move |reader| texts::result(reader, id)).await
+    }
+
+    /// Tasks as last committed, newest first. Never asks a host.
+    pub async fn list(&self, query: TaskQuery) -> Result<Vec<Task>, Refused> {
+        self.read(move |reader| reader.tasks(&query)?.iter().map(codec::task).collect()).await
+    }
+
+    /// What a parent has out, and had: newest first, from the ledger.
+    pub async fn owned(&self, parent: &ParentRef, limit: usize) -> Result<Vec<Task>, Refused> {
+        let parent = Some(parent.to_string());
+        self.list(TaskQuery { parent, limit, ..TaskQuery::default() }).await
+    }
+
+    /// A task in the shape of every door, read truthfully, and whether its host could be asked. With its
+    /// result, where that is wanted.
+    pub async fn view(&self, id: TaskId, result: bool) -> Result<(TaskView, bool), Refused> {
+        let Seen { task, as_of, fresh } = self.show(id).await?;
+        let view = self.read(move |reader| {
+            let text = if result { texts::result(reader, task.id)? } else { None };
+            shown::view(reader, &task, text.as_deref(), Some(as_of))
+        });
+        Ok((view.await?, fresh))
+    }
+
+    /// Tasks as `list` gives them, in the shape of every door; and where the next page goes on, if this one
+    /// is full.
+    pub async fn views(&self, query: TaskQuery) -> Result<(Vec<TaskView>, Cursor), Refused> {
+        self.read(move |reader| {
+            let rows = reader.tasks(&query)?;
+            let view = |row| shown::view(reader, &codec::task(row)?, None, None);
+            let views = rows.iter().map(view).collect::<Result<_, _>>()?;
+            let last = rows.last().filter(|_| rows.len() == query.limit);
+            Ok((views, last.map(|row| (row.created_wall, row.id))))
+        })
+        .await
+    }
+
+    /// Why a task stands where it does.
+    pub async fn why(&self, id: TaskId) -> Result<Why, Refused> {
+        let Seen { task, .. } = self.show(id).await?;
+        let (limits, now) = (Arc::clone(&self.limits), self.stamp());
+        self.read(move |reader| why::why(reader, &task, &limits, Some(now))).await
+    }
+
+    /// What was said in the latest attempt, as its host has it.
+    pub async fn transcript(&self, id: TaskId) -> Result<Vec<u8>, Refused> {
+        let (task, _) = self.read(move |reader| texts::task_now(reader, id)).await?;
+        let Some(task) = task else {
+            return Err(Refused::because(Code::NotFound, format!("no task {id}")));
+        };
+        let Some(host) = self.ports.hosts.get(&*task.brief.host).cloned() else {
+            let why = format!("{}: the host of {id} is not set up here", task.brief.host);
+            return Err(Refused::because(Code::Unavailable, why));
+        };
+        if task.session.is_none() {
+            return Ok(Vec::new());
+        }
+        let place = Place { task: id, fence: task.fence(), session: task.session.clone() };
+        let told = host.transcript(place).await;
+        told.map_err(|why| Refused::because(Code::Unavailable, format!("its transcript: {why}")))
+    }
+
+    /// Every ask that waits for somebody.
+    pub async fn asks(&self) -> Result<Vec<AskView>, Refused> {
+        let (limits, now) = (Arc::clone(&self.limits), self.stamp());
+        self.read(move |reader| shown::asks(reader, &limits, now)).await
+    }
+
+    /// What a parent is owed.
+    pub async fn owed(&self, parent: &ParentRef) -> Result<Vec<NoticeView>, Refused> {
+        let parent = parent.clone();
+        self.read(move |reader| shown::owed(reader, &parent)).await
+    }
+
+    /// A debrief, while it is kept.
+    pub async fn debrief(&self, key: DebriefId) -> Result<Option<outbox::Debrief>, Refused> {
+        self.read(move |reader| shown::find_debrief(reader, key)).await
+    }
+
+    /// Journal lines after a cursor.
+    pub async fn events(&self, after: u64, limit: usize) -> Result<Vec<JournalRow>, Refused> {
+        self.read(move |reader| reader.journal(after, limit)).await
+    }
+
+    /// Lines of one task after its number `after`.
+    pub async fn events_of(
+        &self,
+        id: TaskId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<JournalRow>, Refused> {
+        self.read(move |reader| reader.task_journal(id, after, limit)).await
+    }
+
+    /// The ends that lines tell of, each derived from the ledger.
+    pub async fn ends(&self, rows: Vec<JournalRow>) -> Result<Ends, Refused> {
+        self.read(move |reader| {
+            let mut ends = Vec::new();
+            for row in &rows {
+                ends.extend(shown::completion(reader, row)?.map(|end| (row.seq, end)));
+            }
+            Ok(ends)
+        })
+        .await
+    }
+
+    /// The hosts that are set up.
+    pub fn hosts(&self) -> Vec<String> {
+        self.ports.hosts.keys().cloned().collect()
+    }
+
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn stamp(&self) -> Stamp {
+        self.time.now().stamp()
+    }
+}

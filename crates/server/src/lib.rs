@@ -1,0 +1,53 @@
+//! The door: HTTP/JSON and server-sent events over the runtime, on a unix socket that only its owner can use.
+//!
+//! - `Door` is what every route works on: the runtime's handle, who tells callers apart, who keeps variables.
+//! - `peer` knows who calls. Another user is refused; a caller inside a child's process tree acts as that task.
+//! - `routes` has one file per verb. A body is one of `homing_core::wire`; a task is `homing_core::view`.
+//! - `problem` is how everything is refused: a code, what, why, and what to try.
+//! - `stream` writes events to readers of any speed. It pulls from the ledger by a cursor, so a slow reader
+//!   costs one page of memory and never delays a decision; one that does not read at all is let go of, and
+//!   told where to go on.
+//!
+//! Decides nothing and stores nothing.
+
+#![forbid(unsafe_code)]
+
+mod asked;
+mod door;
+mod peer;
+mod problem;
+mod routes;
+mod stream;
+
+use std::io;
+use std::time::Duration;
+
+use axum::Router;
+use tokio::net::UnixListener;
+
+pub use door::{Door, Identity, Stops};
+use peer::Peer;
+
+/// Connections that are busy get this long to finish once the door closes.
+const CLOSING: Duration = Duration::from_secs(5);
+
+/// Serves until the door is told to stop; then lets what is under way finish, for a bounded time. Children of
+/// the runtime are left alone, and so is the runtime.
+pub async fn serve(listener: UnixListener, door: Door) -> io::Result<()> {
+    let mut stops = door.stops.closing();
+    let mut over = door.stops.closing();
+    let routes: Router = routes::all(door);
+    let routes = routes.into_make_service_with_connect_info::<Peer>();
+    let graceful = axum::serve(listener, routes).with_graceful_shutdown(async move {
+        // The one who says when is gone: then it is time, too.
+        drop(stops.wait_for(|stops| *stops).await);
+    });
+    let late = async {
+        drop(over.wait_for(|stops| *stops).await);
+        tokio::time::sleep(CLOSING).await;
+    };
+    tokio::select! {
+        served = async { graceful.await } => served,
+        () = late => Ok(()),
+    }
+}

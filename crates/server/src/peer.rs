@@ -1,0 +1,71 @@
+//! Who calls: the process at the other end of the socket, as the kernel names it.
+
+use axum::extract::connect_info::{ConnectInfo, Connected};
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::serve::IncomingStream;
+use homing_core::ids::TaskId;
+use homing_core::reason::Caller;
+use homing_ports::door::Calling;
+use homing_runtime::Homing;
+use tokio::net::UnixListener;
+
+use crate::door::Door;
+use crate::problem::Problem;
+
+/// User and process, as they were when the connection was made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    uid: Option<u32>,
+    pid: Option<i32>,
+}
+
+impl Connected<IncomingStream<'_, UnixListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
+        match stream.io().peer_cred() {
+            Ok(cred) => Self { uid: Some(cred.uid()), pid: cred.pid() },
+            Err(_) => Self { uid: None, pid: None },
+        }
+    }
+}
+
+/// On whose behalf a request is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct By(pub Option<TaskId>);
+
+impl By {
+    /// The runtime's handle for this caller.
+    pub(crate) fn homing(self, door: &Door) -> Homing {
+        match self.0 {
+            Some(task) => door.homing.on_behalf_of(Caller::Task(task)),
+            None => door.homing.clone(),
+        }
+    }
+}
+
+/// Refuses whoever is not to call, and finds out on whose behalf the others do.
+pub(crate) async fn admit(
+    State(door): State<Door>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let who = door.identity.uid;
+    if peer.uid != Some(who) {
+        let why = format!("this socket serves the user with uid {who} alone");
+        return Problem::forbidden("E_OTHER_USER", &why).into_response();
+    }
+    let calling = peer.pid.map_or(Calling::Unknown, |pid| door.callers.calling(pid));
+    let by = match calling {
+        Calling::Inside(task) => By(Some(task)),
+        Calling::Outside => By(None),
+        Calling::Unknown => {
+            let why = "the process that made this connection is gone or cannot be seen, so nobody can tell \
+                       whether it is inside a task";
+            return Problem::forbidden("E_CALLER_UNKNOWN", why).into_response();
+        }
+    };
+    request.extensions_mut().insert(by);
+    next.run(request).await
+}

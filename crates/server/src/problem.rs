@@ -1,0 +1,168 @@
+//! How everything is refused: `application/problem+json` with a stable code, what, why, and what to try.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use homing_core::wire;
+use homing_core::words::Code;
+use homing_ports::store::StoreError;
+use homing_runtime::Refused;
+
+/// A refusal on its way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    code: String,
+    title: &'static str,
+    detail: String,
+    hint: Option<String>,
+}
+
+pub(crate) type Answer<T> = Result<T, Problem>;
+
+impl Problem {
+    fn new(status: StatusCode, code: &str, title: &'static str, detail: &str) -> Self {
+        Self { status, code: code.to_owned(), title, detail: detail.to_owned(), hint: None }
+    }
+
+    /// What was asked for makes no sense; the detail names the field.
+    pub(crate) fn invalid(detail: impl AsRef<str>) -> Self {
+        let code = Code::Invalid.word();
+        Self::new(StatusCode::BAD_REQUEST, code, "the request cannot be read", detail.as_ref())
+    }
+
+    pub(crate) fn forbidden(code: &str, detail: &str) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, "not for this caller", detail)
+    }
+
+    pub(crate) fn not_found(detail: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, Code::NotFound.word(), "not found", detail)
+    }
+
+    pub(crate) fn method(detail: &str) -> Self {
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        Self::new(status, "E_METHOD", "that cannot be done here", detail)
+    }
+
+    pub(crate) fn too_large(detail: &str) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "E_TOO_LARGE", "the body is too large", detail)
+    }
+
+    pub(crate) fn unavailable(detail: &str) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, Code::Unavailable.word(), "not available now", detail)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn wire(self) -> wire::Problem {
+        wire::Problem {
+            status: self.status.as_u16(),
+            code: self.code,
+            title: self.title.to_owned(),
+            detail: self.detail,
+            hint: self.hint,
+        }
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Because { code, why } => because(code, &why),
+            Refused::Stopped => Self::unavailable("the daemon stops")
+                .hint("the same again: it starts anew; with a key it is the same task"),
+            Refused::Store(error) => store(&error),
+        }
+    }
+}
+
+fn because(code: Code, why: &str) -> Problem {
+    let (status, title) = kind(code);
+    let problem = Problem::new(status, code.word(), title, why);
+    let hint = match code {
+        Code::NotFound => "GET /v1/tasks lists what is kept here",
+        Code::KeyReused => "another key, or the same request again",
+        Code::Unsure | Code::Unavailable => "the same again; with a key it is the same task",
+        Code::NotEnded => "wait for its end, or send it words with /send",
+        Code::Ended => "resume it with a prompt, or launch anew",
+        Code::AskClosed => "GET /v1/asks lists what is open",
+        Code::OwnAsk => "a person answers it, from outside the asking task",
+        Code::DepthExceeded => "do it in this task, or let the parent launch it",
+        Code::LivingLimit => "wait for some to end, or cancel them",
+        Code::BudgetUnavailable => "a smaller budget",
+        Code::CannotPrompt => "launch anew: this host takes no further prompts",
+        Code::HandshakeFailed
+        | Code::SessionNotFound
+        | Code::TelemetryFallback
+        | Code::OriginUnhandled
+        | Code::RoomClosed
+        | Code::AbortUnconfirmed
+        | Code::LineageUnknown
+        | Code::LineageCycle
+        | Code::Invalid
+        | Code::CascadeIncomplete
+        | Code::NotAfter
+        | Code::Stopping => return problem,
+    };
+    problem.hint(hint)
+}
+
+fn kind(code: Code) -> (StatusCode, &'static str) {
+    match code {
+        Code::Invalid | Code::LineageUnknown | Code::LineageCycle | Code::NotAfter => {
+            (StatusCode::BAD_REQUEST, "the request cannot be done as it is")
+        }
+        Code::NotFound => (StatusCode::NOT_FOUND, "not found"),
+        Code::Unsure => (StatusCode::SERVICE_UNAVAILABLE, "whether it was done is not known"),
+        Code::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "not available now"),
+        Code::OwnAsk => (StatusCode::FORBIDDEN, "not for this caller"),
+        Code::DepthExceeded | Code::LivingLimit | Code::BudgetUnavailable => {
+            (StatusCode::FORBIDDEN, "over a limit")
+        }
+        Code::HandshakeFailed
+        | Code::SessionNotFound
+        | Code::TelemetryFallback
+        | Code::OriginUnhandled
+        | Code::RoomClosed
+        | Code::AbortUnconfirmed
+        | Code::KeyReused
+        | Code::NotEnded
+        | Code::Ended
+        | Code::CannotPrompt
+        | Code::AskClosed
+        | Code::CascadeIncomplete
+        | Code::Stopping => (StatusCode::CONFLICT, "not as things stand"),
+    }
+}
+
+fn store(error: &StoreError) -> Problem {
+    let say = |status, code, title| Problem::new(status, code, title, &error.to_string());
+    match error {
+        StoreError::BelowFloor { floor, .. } => {
+            say(StatusCode::GONE, "E_BELOW_FLOOR", "the journal does not go back that far")
+                .hint(format!("after={floor}"))
+        }
+        StoreError::Damaged { .. } | StoreError::Newer { .. } | StoreError::Foreign { .. } => {
+            say(StatusCode::INTERNAL_SERVER_ERROR, "E_DAMAGED", "the ledger cannot be read")
+                .hint("homing doctor")
+        }
+        StoreError::Held { .. } | StoreError::Unavailable { .. } => {
+            let code = Code::Unavailable.word();
+            say(StatusCode::SERVICE_UNAVAILABLE, code, "not available now")
+                .hint("see that its disk has space and can be written to, then the same again")
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = self.status;
+        // Plain data with text keys: it always has a form as JSON.
+        let body = serde_json::to_vec(&self.wire()).unwrap_or_default();
+        let kind = HeaderValue::from_static("application/problem+json");
+        (status, [(header::CONTENT_TYPE, kind)], body).into_response()
+    }
+}

@@ -1,0 +1,52 @@
+//! `POST /v1/deliveries/{key}/ack`: a receipt. What it names is settled; not known or repeated is harmless.
+
+use axum::extract::State;
+use axum::response::Response;
+use homing_core::ids::{DebriefId, TaskId};
+use homing_core::input::Receipt;
+use homing_core::wire::{Acked, Nothing};
+
+use super::{Named, ok};
+use crate::asked::{Body, parsed};
+use crate::door::Door;
+use crate::problem::{Answer, Problem};
+
+/// `db_…`, or `bg_…/GENERATION` with its slash escaped.
+pub(crate) async fn debrief(
+    State(door): State<Door>,
+    Named(key): Named<String>,
+    Body(_): Body<Nothing>,
+) -> Answer<Response> {
+    let receipt = match key.split_once('/') {
+        Some((task, generation)) => receipt(task, generation)?,
+        None if key.starts_with(TaskId::PREFIX) => {
+            let why = format!("{key:?} names a task: an acknowledgement is of one generation");
+            return Err(Problem::invalid(why).hint(format!("{key}/GENERATION")));
+        }
+        None => Receipt::Debrief(parsed::<DebriefId>("key", &key)?),
+    };
+    acked(&door, key, receipt).await
+}
+
+/// `bg_…/GENERATION`.
+pub(crate) async fn notice(
+    State(door): State<Door>,
+    Named((task, generation)): Named<(String, String)>,
+    Body(_): Body<Nothing>,
+) -> Answer<Response> {
+    let receipt = receipt(&task, &generation)?;
+    acked(&door, format!("{task}/{generation}"), receipt).await
+}
+
+fn receipt(task: &str, generation: &str) -> Answer<Receipt> {
+    let task = parsed::<TaskId>("key", task)?;
+    let generation = generation.parse();
+    let generation =
+        generation.map_err(|_| Problem::invalid("key: a generation is a number: bg_…/1"))?;
+    Ok(Receipt::Notice { task, generation })
+}
+
+async fn acked(door: &Door, key: String, receipt: Receipt) -> Answer<Response> {
+    let known = door.homing.ack(receipt).await?;
+    Ok(ok(&Acked { key, known }))
+}

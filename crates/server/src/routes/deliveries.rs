@@ -1,0 +1,73 @@
+//! `GET /v1/deliveries?consumer=NAME`: debriefs of an inbox and its keys as they come, each kept for this
+//! consumer until it is acknowledged or its lease is over. The same key twice is the same debrief.
+
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use homing_core::refs::ParentRef;
+use homing_core::wire::{Delivered, DeliveriesQuery};
+use homing_runtime::{Debrief, Homing, Refused};
+use serde_json::json;
+
+use crate::asked::{Query, parsed};
+use crate::door::Door;
+use crate::problem::{Answer, Problem};
+use crate::stream::{self, Gone, Out};
+
+/// One wait; the next one follows.
+const WAIT: Duration = Duration::from_secs(3_600);
+
+pub(crate) async fn deliveries(
+    State(door): State<Door>,
+    Query(asked): Query<DeliveriesQuery>,
+) -> Answer<Response> {
+    let Some(consumer) = asked.consumer else {
+        let problem = Problem::invalid("consumer: say whose inbox is drained");
+        return Err(problem.hint("GET /v1/deliveries?consumer=NAME drains inbox:NAME"));
+    };
+    let inbox: ParentRef = parsed("consumer", &format!("inbox:{consumer}"))?;
+    let slow = door.slow;
+    Ok(stream::events(slow, |out| drain(door, consumer, inbox, out)))
+}
+
+async fn drain(door: Door, consumer: String, inbox: ParentRef, out: Out) -> Option<String> {
+    let mut closing = door.stops.closing();
+    loop {
+        // Nothing is leased for a reader that takes nothing.
+        if let Err(Gone) = out.room().await {
+            return Some(stream::aside("dropped", &json!({ "why": "it was read too slowly" })));
+        }
+        let next = tokio::select! {
+            next = door.homing.next(&consumer, &inbox, WAIT) => next,
+            _ = closing.wait_for(|closing| *closing) => {
+                return Some(stream::aside("stopped", &json!({ "why": "the daemon stops" })));
+            }
+            () = out.closed() => return None,
+        };
+        let delivered = match next {
+            Ok(Some(debrief)) => delivered(&door.homing, debrief).await,
+            Ok(None) => continue,
+            Err(refused) => Err(refused),
+        };
+        match delivered {
+            Ok(delivered) => {
+                let key = delivered.key.to_string();
+                if let Err(Gone) = out.put(stream::event(&key, "debrief", &delivered)).await {
+                    return None;
+                }
+            }
+            Err(refused) => return Some(stream::last_words(refused.into())),
+        }
+    }
+}
+
+async fn delivered(homing: &Homing, debrief: Debrief) -> Result<Delivered, Refused> {
+    let known = homing.debrief(debrief.key).await?;
+    Ok(Delivered {
+        key: debrief.key,
+        parent: known.as_ref().map(|known| known.parent.clone()),
+        notices: known.map(|known| known.notices).unwrap_or_default(),
+        text: String::from_utf8_lossy(&debrief.text).into_owned(),
+    })
+}

@@ -1,0 +1,163 @@
+//! `GET /v1/events` and `GET /v1/tasks/{ref}/events`: the journal as it grows, from a cursor on. What follows
+//! nothing is one JSON object a line.
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use homing_core::ids::TaskId;
+use homing_core::wire::EventsQuery;
+use homing_ports::store::{JournalRow, StoreError};
+use homing_runtime::{Refused, shown};
+use serde_json::json;
+
+use super::{Named, task};
+use crate::asked::{Query, yes};
+use crate::door::Door;
+use crate::problem::{Answer, Problem};
+use crate::stream::{self, Gone, Out};
+
+const PAGE: usize = 200;
+
+pub(crate) async fn all(
+    State(door): State<Door>,
+    Query(asked): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let given = cursor(&headers, asked.after.as_deref())?;
+    let head = *door.homing.head().borrow();
+    let after = begin(&door, given, head).await?;
+    let pages = Pages { door: door.clone(), task: None, after };
+    respond(pages, yes("follow", asked.follow.as_deref())?)
+}
+
+pub(crate) async fn of_task(
+    State(door): State<Door>,
+    Named(named): Named<String>,
+    Query(asked): Query<EventsQuery>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let id = task(&door, &named).await?;
+    let after = cursor(&headers, asked.after.as_deref())?.unwrap_or(0);
+    let pages = Pages { door: door.clone(), task: Some(id), after };
+    respond(pages, yes("follow", asked.follow.as_deref())?)
+}
+
+/// Where a reader goes on: what it saw last. The header is what a reader that came back says by itself.
+pub(super) fn cursor(headers: &HeaderMap, after: Option<&str>) -> Answer<Option<u64>> {
+    let (field, text) = match (headers.get("last-event-id"), after) {
+        (Some(last), _) => ("Last-Event-ID", last.to_str().unwrap_or("?")),
+        (None, Some(after)) => ("after", after),
+        (None, None) => return Ok(None),
+    };
+    let number = text.parse().map(Some);
+    number.map_err(|_| Problem::invalid(format!("{field}: the number of a line, as `id` said it")))
+}
+
+/// A cursor that was given must be one that can be gone on from; without one it begins with the oldest line.
+pub(super) async fn begin(door: &Door, given: Option<u64>, head: u64) -> Answer<u64> {
+    if let Some(after) = given
+        && after > head
+    {
+        let why = format!("after: {after} is ahead of the journal, whose last line is {head}");
+        return Err(Problem::invalid(why));
+    }
+    match (door.homing.events(given.unwrap_or(0), 1).await, given) {
+        (Ok(_), given) => Ok(given.unwrap_or(0)),
+        (Err(Refused::Store(StoreError::BelowFloor { floor, .. })), None) => Ok(floor),
+        (Err(refused), _) => Err(refused.into()),
+    }
+}
+
+fn respond(pages: Pages, follow: Option<bool>) -> Answer<Response> {
+    let slow = pages.door.slow;
+    Ok(match follow {
+        Some(false) => stream::lines(slow, |out| pages.finish(out)),
+        Some(true) | None => stream::events(slow, |out| pages.follow(out)),
+    })
+}
+
+/// The lines of the whole journal, or of one task, after a cursor.
+struct Pages {
+    door: Door,
+    task: Option<TaskId>,
+    after: u64,
+}
+
+impl Pages {
+    async fn next(&mut self) -> Result<Vec<JournalRow>, Refused> {
+        let rows = match self.task {
+            None => self.door.homing.events(self.after, PAGE).await?,
+            Some(id) => self.door.homing.events_of(id, self.after, PAGE).await?,
+        };
+        if let Some(last) = rows.last() {
+            self.after = self.number(last);
+        }
+        Ok(rows)
+    }
+
+    /// A task's lines are counted by themselves.
+    fn number(&self, row: &JournalRow) -> u64 {
+        match (self.task, row.task) {
+            (Some(_), Some((_, number))) => number,
+            (Some(_), None) | (None, _) => row.seq,
+        }
+    }
+
+    /// What is there now.
+    async fn finish(mut self, out: Out) -> Option<String> {
+        loop {
+            match self.next().await {
+                Ok(rows) if rows.is_empty() => return None,
+                Ok(rows) => {
+                    let line = |row: &JournalRow| format!("{}\n", shown::event(row));
+                    if let Err(Gone) = out.put(rows.iter().map(line).collect()).await {
+                        return None;
+                    }
+                }
+                // A line that is no event: whoever reads sees that the rest is missing.
+                Err(refused) => {
+                    let problem = Problem::from(refused).wire();
+                    return Some(format!("{}\n", json!({ "problem": problem })));
+                }
+            }
+        }
+    }
+
+    async fn follow(mut self, out: Out) -> Option<String> {
+        let mut head = self.door.homing.head();
+        let mut closing = self.door.stops.closing();
+        loop {
+            head.mark_unchanged();
+            let begun = self.after;
+            match self.next().await {
+                Ok(rows) if rows.is_empty() => tokio::select! {
+                    moved = head.changed() => if moved.is_err() {
+                        return Some(stopped(self.after));
+                    },
+                    _ = closing.wait_for(|closing| *closing) => return Some(stopped(self.after)),
+                    () = out.closed() => return None,
+                },
+                Ok(rows) => {
+                    let event = |row: &JournalRow| {
+                        let id = self.number(row).to_string();
+                        stream::event(&id, &row.kind, &shown::event(row))
+                    };
+                    if let Err(Gone) = out.put(rows.iter().map(event).collect()).await {
+                        return Some(dropped(begun));
+                    }
+                }
+                Err(refused) => return Some(stream::last_words(refused.into())),
+            }
+        }
+    }
+}
+
+/// The reader took nothing for too long.
+pub(super) fn dropped(after: u64) -> String {
+    stream::aside("dropped", &json!({ "after": after, "why": "it was read too slowly" }))
+}
+
+/// The daemon ends.
+pub(super) fn stopped(after: u64) -> String {
+    stream::aside("stopped", &json!({ "after": after, "why": "the daemon stops" }))
+}

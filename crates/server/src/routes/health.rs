@@ -1,0 +1,21 @@
+//! `GET /healthz` and `/readyz`: whether the daemon answers, and whether its ledger does.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+
+use crate::door::Door;
+use crate::problem::{Answer, Problem};
+
+pub(crate) async fn alive() -> Response {
+    "ok\n".into_response()
+}
+
+pub(crate) async fn ready(State(door): State<Door>) -> Answer<Response> {
+    if *door.stops.closing().borrow() {
+        return Err(Problem::unavailable("the daemon stops"));
+    }
+    let head = *door.homing.head().borrow();
+    // From the head on nothing is missing: only whether it can be read is asked.
+    door.homing.events(head, 1).await?;
+    Ok("ready\n".into_response())
+}

@@ -1,0 +1,236 @@
+//! `POST /v1/tasks`: accepts a task. What the caller's environment holds goes to the one who keeps it, and
+//! nowhere else.
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use homing_core::nearest::unknown;
+use homing_core::refs::{Origin, ParentRef};
+use homing_core::spec::{self, Model, Overrides};
+use homing_core::wire;
+use homing_core::words::{Code, Notify};
+use homing_ports::door::Vars;
+use homing_runtime::{Launch, Launched, Refused};
+
+use super::{accepted, task};
+use crate::asked::{Body, parsed, spanned};
+use crate::door::Door;
+use crate::peer::By;
+use crate::problem::{Answer, Problem};
+
+const KEY_MAX: usize = 512;
+const VARS_MAX: usize = 1_000;
+
+pub(crate) async fn launch(
+    State(door): State<Door>,
+    Extension(by): Extension<By>,
+    headers: HeaderMap,
+    Body(body): Body<wire::Launch>,
+) -> Answer<Response> {
+    let mut body = preset(&door, body)?;
+    let key = idempotency_key(&headers, body.key.take())?;
+    let vars = vars(&mut body)?;
+    let (launch, parent) = ordered(&door, by, body, &vars).await?;
+    let launch = match &key {
+        Some(key) => launch.key(key),
+        None => launch,
+    };
+    let Launched { task, existing } = decided(&door, by, launch, vars.all).await?;
+    let place = format!("/v1/tasks/{task}");
+    let told = accepted(&wire::Accepted { id: task, existing, parent });
+    Ok(([(header::LOCATION, place)], told).into_response())
+}
+
+fn preset(door: &Door, body: wire::Launch) -> Answer<wire::Launch> {
+    let Some(name) = &body.preset else {
+        return Ok(body);
+    };
+    match door.presets.get(name) {
+        Some(preset) => Ok(body.or(preset.clone())),
+        None => {
+            let known = door.presets.keys().map(String::as_str);
+            Err(Problem::invalid(unknown("preset", name, known))
+                .hint("[presets.NAME] in homing.toml"))
+        }
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap, said: Option<String>) -> Answer<Option<String>> {
+    let header = match headers.get("idempotency-key").map(|value| value.to_str()) {
+        Some(Ok(text)) => Some(text.to_owned()),
+        Some(Err(_)) => return Err(Problem::invalid("Idempotency-Key: it is not plain text")),
+        None => None,
+    };
+    let key = match (header, said) {
+        (Some(header), Some(said)) if header != said => {
+            return Err(Problem::invalid("key: the body and the header Idempotency-Key differ"));
+        }
+        (header, said) => header.or(said),
+    };
+    match key {
+        Some(key) if key.is_empty() || key.len() > KEY_MAX => {
+            Err(Problem::invalid(format!("key: from 1 to {KEY_MAX} bytes")))
+        }
+        key => Ok(key),
+    }
+}
+
+/// The values that the child gets, and the names that were asked for.
+struct Given {
+    names: Vec<String>,
+    all: Vars,
+}
+
+fn vars(body: &mut wire::Launch) -> Answer<Given> {
+    let (env, mut all) = (std::mem::take(&mut body.env), std::mem::take(&mut body.caller_env));
+    if env.len() + all.len() > VARS_MAX {
+        return Err(Problem::invalid(format!("env: more than {VARS_MAX} variables")));
+    }
+    let around = |name: &str| {
+        matches!(name, "PATH" | "LANG" | "LANGUAGE" | "TERM" | "TZ") || name.starts_with("LC_")
+    };
+    if let Some(name) = all.keys().find(|name| !around(name)) {
+        let why = format!("caller_env: {name:?} is neither PATH nor a locale");
+        return Err(Problem::invalid(why).hint("name it in env"));
+    }
+    let fine = |name: &str| {
+        let mut bytes = name.bytes();
+        bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    for (name, value) in env.iter().chain(&all) {
+        if !fine(name) || value.contains('\0') {
+            return Err(Problem::invalid(format!("env: {name:?} cannot be a variable")));
+        }
+        if name.starts_with("HOMING_") {
+            return Err(Problem::invalid(format!("env: {name:?} is set by homing itself")));
+        }
+    }
+    let names = env.keys().cloned().collect();
+    all.extend(env);
+    Ok(Given { names, all })
+}
+
+async fn ordered(
+    door: &Door,
+    by: By,
+    body: wire::Launch,
+    vars: &Given,
+) -> Answer<(Launch, ParentRef)> {
+    let prompt = body.prompt.as_deref().unwrap_or_default();
+    let host = host(door, &body)?;
+    let parent = match (&body.parent, by) {
+        (Some(parent), _) => parsed("parent", parent)?,
+        (None, By(Some(task))) => ParentRef::Task(task),
+        (None, By(None)) => ParentRef::Inbox { name: "cli".into(), key: None },
+    };
+    let mut launch = Launch::order(&host, body.command.clone(), prompt)
+        .parent(parent.clone())
+        .env(vars.names.clone())
+        .tools(body.tools.clone())
+        .permissions(body.permissions.clone())
+        .delegate(body.delegate)
+        .priority(body.priority)
+        .limits(overrides(&body)?)
+        .budget(budget(&body.budget)?);
+    if let By(Some(task)) = by {
+        launch = launch.launched_by(task);
+    }
+    for model in &body.model.0 {
+        let model: Model = parsed("model", model)?;
+        let variant = body.variant.as_deref().map(Into::into);
+        launch = launch.model(Model { variant, ..model });
+    }
+    if let Some(origin) = &body.origin {
+        launch = launch.origin(parsed::<Origin>("origin", origin)?);
+    }
+    if let Some(notify) = &body.notify {
+        launch = launch.notify(notified(notify)?);
+    }
+    for after in &body.after.0 {
+        launch = launch.after(task(door, after).await?);
+    }
+    let text: [(&Option<String>, fn(Launch, &str) -> Launch); 5] = [
+        (&body.agent, Launch::agent),
+        (&body.name, Launch::named),
+        (&body.system, Launch::system),
+        (&body.batch, Launch::batch),
+        (&body.cwd, Launch::cwd),
+    ];
+    for (said, set) in text {
+        if let Some(said) = said {
+            launch = set(launch, said);
+        }
+    }
+    Ok((launch, parent))
+}
+
+/// The one that is named; a command runs on the process host; else the only one there is.
+fn host(door: &Door, body: &wire::Launch) -> Answer<String> {
+    if let Some(host) = &body.host {
+        return Ok(host.clone());
+    }
+    if !body.command.is_empty() {
+        return Ok("process".to_owned());
+    }
+    let mut hosts = door.homing.hosts();
+    match (hosts.len(), hosts.pop()) {
+        (1, Some(host)) => Ok(host),
+        _ => {
+            let why = format!("host: say which one: {}", door.homing.hosts().join(", "));
+            Err(Problem::invalid(why))
+        }
+    }
+}
+
+fn overrides(body: &wire::Launch) -> Answer<Overrides> {
+    let timeout = body.timeout.as_deref().map(|text| spanned("timeout", text)).transpose()?;
+    Ok(Overrides {
+        timeout_ms: timeout.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
+        retry_interrupted: body.retry_interrupted,
+        ..Overrides::default()
+    })
+}
+
+fn budget(budget: &wire::Budget) -> Answer<spec::Budget> {
+    let wall = budget.wall.as_deref().map(|text| spanned("budget.wall", text)).transpose()?;
+    Ok(spec::Budget {
+        calls: budget.calls,
+        tokens: budget.tokens,
+        cost: budget.cost,
+        wall_ms: wall.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
+    })
+}
+
+fn notified(text: &str) -> Answer<Notify> {
+    let known = Notify::ALL.iter().copied().find(|known| known.word() == text);
+    known.ok_or_else(|| {
+        Problem::invalid(unknown("notify", text, Notify::ALL.iter().map(|known| known.word())))
+    })
+}
+
+/// Keeps the values before anything is decided, and lets go of them where no task came of it.
+async fn decided(door: &Door, by: By, launch: Launch, vars: Vars) -> Answer<Launched> {
+    let homing = by.homing(door);
+    let id = homing.mint();
+    if !vars.is_empty() {
+        let kept = door.keeps.keep_env(id, &vars);
+        kept.map_err(|why| {
+            Problem::unavailable(&format!("the variables cannot be kept: {why}"))
+                .hint("see that the home's disk has space and can be written to")
+        })?;
+    }
+    let launched = homing.launch_as(id, launch).await;
+    let unused = match &launched {
+        Ok(launched) => launched.task != id,
+        Err(Refused::Because { code, .. }) => *code != Code::Unsure,
+        // Perhaps it was taken: then the next start finds out.
+        Err(Refused::Stopped | Refused::Store(_)) => false,
+    };
+    if unused && !vars.is_empty() {
+        // What stays is removed by the next start.
+        drop(door.keeps.drop_env(id));
+    }
+    Ok(launched?)
+}

@@ -1,0 +1,110 @@
+//! One file per verb; this one says which path leads where.
+
+mod ack;
+mod answer;
+mod asks;
+mod cancel;
+mod deliveries;
+mod events;
+mod health;
+mod inbox;
+mod launch;
+mod list;
+mod logs;
+mod output;
+mod owned;
+mod resume;
+mod retry;
+mod send;
+mod show;
+mod status;
+mod stop;
+mod telemetry;
+mod why;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Router, middleware};
+use homing_core::ids::TaskId;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::door::Door;
+use crate::peer;
+use crate::problem::{Answer, Problem};
+
+pub(crate) fn all(door: Door) -> Router {
+    Router::new()
+        .route("/v1/tasks", get(list::list).post(launch::launch))
+        .route("/v1/tasks/{task}", get(show::show))
+        .route("/v1/tasks/{task}/output", get(output::output))
+        .route("/v1/tasks/{task}/why", get(why::why))
+        .route("/v1/tasks/{task}/logs", get(logs::logs))
+        .route("/v1/tasks/{task}/events", get(events::of_task))
+        .route("/v1/tasks/{task}/cancel", post(cancel::cancel))
+        .route("/v1/tasks/{task}/resume", post(resume::resume))
+        .route("/v1/tasks/{task}/retry", post(retry::retry))
+        .route("/v1/tasks/{task}/send", post(send::send))
+        .route("/v1/asks", get(asks::asks))
+        .route("/v1/asks/{ask}/answer", post(answer::answer))
+        .route("/v1/events", get(events::all))
+        .route("/v1/telemetry", get(telemetry::telemetry))
+        .route("/v1/parents/{parent}/inbox", get(inbox::inbox))
+        .route("/v1/parents/{parent}/owned", get(owned::owned))
+        .route("/v1/deliveries", get(deliveries::deliveries))
+        .route("/v1/deliveries/{key}/ack", post(ack::debrief))
+        .route("/v1/deliveries/{task}/{generation}/ack", post(ack::notice))
+        .route("/v1/status", get(status::status))
+        .route("/v1/stop", post(stop::stop))
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(not_so)
+        .layer(middleware::from_fn_with_state(door.clone(), peer::admit))
+        .with_state(door)
+}
+
+async fn nowhere(uri: Uri) -> Problem {
+    let path: String = uri.path().chars().take(200).collect();
+    Problem::not_found(&format!("nothing is served at {path:?}")).hint("GET /v1/tasks")
+}
+
+async fn not_so(method: Method, uri: Uri) -> Problem {
+    let path: String = uri.path().chars().take(200).collect();
+    Problem::method(&format!("{method} means nothing at {path:?}"))
+}
+
+/// What the path names.
+pub(crate) struct Named<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Door> for Named<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, door: &Door) -> Answer<Self> {
+        let named = Path::<T>::from_request_parts(parts, door).await;
+        let named = named.map_err(|why| Problem::invalid(format!("the path: {}", why.body_text())));
+        Ok(Self(named?.0))
+    }
+}
+
+/// The task that a path names: an id, a unique beginning of one, or a name.
+async fn task(door: &Door, text: &str) -> Answer<TaskId> {
+    Ok(door.homing.find(text).await?)
+}
+
+fn json(status: StatusCode, value: &impl Serialize) -> Response {
+    // Plain data with text keys: it always has a form as JSON.
+    let body = serde_json::to_vec(value).unwrap_or_default();
+    (status, [("content-type", "application/json")], body).into_response()
+}
+
+fn ok(value: &impl Serialize) -> Response {
+    json(StatusCode::OK, value)
+}
+
+fn accepted(value: &impl Serialize) -> Response {
+    json(StatusCode::ACCEPTED, value)
+}

@@ -1,0 +1,67 @@
+//! `GET /v1/tasks/{ref}/output`: a task with its result, after a bounded wait if one is asked for. The time that
+//! is up says nothing of the task but that.
+
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use homing_core::span;
+use homing_core::wire::{Output, OutputQuery, Waited};
+use homing_runtime as runtime;
+
+use super::{Named, ok, task};
+use crate::asked::{Query, accepts, spanned, yes};
+use crate::door::Door;
+use crate::peer::By;
+use crate::problem::{Answer, Problem};
+
+const WAIT_MAX: Duration = Duration::from_secs(3_600);
+const BYTES: &str = "application/octet-stream";
+
+pub(crate) async fn output(
+    State(door): State<Door>,
+    Extension(by): Extension<By>,
+    Named(named): Named<String>,
+    Query(asked): Query<OutputQuery>,
+    headers: HeaderMap,
+) -> Answer<Response> {
+    let wanted = yes("result", asked.result.as_deref())?.unwrap_or(true);
+    let id = task(&door, &named).await?;
+    let wait = match &asked.wait {
+        Some(text) => Some(waited(&door, by, id, text).await?),
+        None => None,
+    };
+    let raw = accepts(&headers, BYTES);
+    let (view, fresh) = door.homing.view(id, wanted && !raw).await?;
+    if raw {
+        let living = !view.state.is_terminal();
+        let bytes = door.homing.output(id).await?;
+        let status = if living { StatusCode::ACCEPTED } else { StatusCode::OK };
+        let headers = [
+            (header::CONTENT_TYPE.as_str(), BYTES.to_owned()),
+            ("homing-task", view.id.to_string()),
+            ("homing-state", view.state.to_string()),
+            ("homing-waited", wait.map(|wait| wait.asked).unwrap_or_default()),
+        ];
+        return Ok((status, headers, bytes.unwrap_or_default()).into_response());
+    }
+    let owed = !matches!(view.delivery.state.as_str(), "none" | "settled" | "withdrawn");
+    let ack = owed.then(|| format!("{}/{}", view.id, view.generation));
+    Ok(ok(&Output { task: view, wait, fresh, ack }))
+}
+
+async fn waited(door: &Door, by: By, id: homing_core::ids::TaskId, text: &str) -> Answer<Waited> {
+    let span = spanned("wait", text)?;
+    if span > WAIT_MAX {
+        let why = format!("wait: at most {}; then ask again", span::words(WAIT_MAX));
+        return Err(Problem::invalid(why));
+    }
+    let over = by.homing(door).wait(id, span).await?;
+    Ok(Waited {
+        asked: text.to_owned(),
+        asked_ms: u64::try_from(span.as_millis()).unwrap_or(u64::MAX),
+        ended: over == runtime::Waited::Ended,
+    })
+}

@@ -1,0 +1,23 @@
+//! `GET /v1/status`: who serves this socket.
+
+use axum::extract::State;
+use axum::response::Response;
+use homing_core::compose::iso;
+use homing_core::wire::{Nothing, Status};
+
+use super::ok;
+use crate::asked::Query;
+use crate::door::Door;
+
+pub(crate) async fn status(State(door): State<Door>, Query(_): Query<Nothing>) -> Response {
+    let who = &door.identity;
+    ok(&Status {
+        pid: who.pid,
+        version: who.version.clone(),
+        home: who.home.clone(),
+        socket: who.socket.clone(),
+        since: iso(who.since),
+        hosts: door.homing.hosts(),
+        head: *door.homing.head().borrow(),
+    })
+}

@@ -1,0 +1,66 @@
+//! `POST /v1/stop`: the daemon ends. Children run on, unless they are to end too.
+
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use homing_core::ids::TaskId;
+use homing_core::wire::{Stop, Stopping};
+use homing_ports::store::TaskQuery;
+use homing_runtime::Waited;
+use tokio::time::Instant;
+
+use super::accepted;
+use crate::asked::Body;
+use crate::door::Door;
+use crate::peer::By;
+use crate::problem::{Answer, Problem};
+
+/// A stop that is not confirmed is given up on within this.
+const ENDS_WITHIN: Duration = Duration::from_secs(40);
+const PAGE: usize = 500;
+
+pub(crate) async fn stop(
+    State(door): State<Door>,
+    Extension(by): Extension<By>,
+    Body(body): Body<Stop>,
+) -> Answer<Response> {
+    if let By(Some(task)) = by {
+        let why = format!("this comes from inside {task}: a task does not stop the daemon");
+        return Err(Problem::forbidden("E_INSIDE_TASK", &why));
+    }
+    let (cancelled, left) = if body.children { end_all(&door).await? } else { (0, Vec::new()) };
+    door.stops.stop();
+    Ok(accepted(&Stopping { pid: door.identity.pid, cancelled, left }))
+}
+
+/// Cancels every living task, and waits for their ends.
+async fn end_all(door: &Door) -> Answer<(u64, Vec<TaskId>)> {
+    let living = living(door).await?;
+    for id in &living {
+        door.homing.cancel_tree(*id, Some("the daemon stops with its children"), false).await?;
+    }
+    let until = Instant::now() + ENDS_WITHIN;
+    let mut left = Vec::new();
+    for id in &living {
+        let rest = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        if door.homing.wait(*id, rest).await? != Waited::Ended {
+            left.push(*id);
+        }
+    }
+    Ok((living.len() as u64, left))
+}
+
+async fn living(door: &Door) -> Answer<Vec<TaskId>> {
+    let mut query = TaskQuery { living: Some(true), limit: PAGE, ..TaskQuery::default() };
+    let mut all = Vec::new();
+    loop {
+        let page = door.homing.list(query.clone()).await?;
+        all.extend(page.iter().map(|task| task.id));
+        query.before = page.last().map(|task| (task.created.wall, task.id));
+        if page.len() < PAGE {
+            return Ok(all);
+        }
+    }
+}

@@ -4,6 +4,7 @@
 
 mod config;
 mod daemon;
+mod demo;
 mod expected;
 mod home;
 mod ledger;
@@ -43,6 +44,7 @@ struct Cli {
 
 #[derive(clap::Subcommand)]
 enum Verb {
+    Demo(verbs::demo::Args),
     Run(run::Args),
     Ls(ls::Args),
     Show(show::Args),
@@ -83,6 +85,7 @@ fn supervise(run: OsString) -> ExitCode {
 fn act(cli: Cli) -> anyhow::Result<u8> {
     let home = Home::find(cli.home)?;
     match cli.verb {
+        Verb::Demo(args) => verbs::demo::run(&args),
         Verb::Run(args) => run::run(&home, args),
         Verb::Ls(args) => ls::run(&home, &args),
         Verb::Show(args) => show::run(&home, &args),

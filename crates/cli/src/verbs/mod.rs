@@ -2,6 +2,7 @@
 
 pub mod config;
 pub mod daemon;
+pub mod demo;
 pub mod doctor;
 pub mod events;
 pub mod ls;

@@ -105,6 +105,10 @@ impl Decider {
             if stopping && self.is_settled() {
                 return;
             }
+            // What a release let go of was waited for by something else.
+            if matches!(self.committer, Committer::Idle) && self.engine.has_open() {
+                continue;
+            }
             let sleep = self.sleep();
             let takes = !stopping && self.takes();
             tokio::select! {

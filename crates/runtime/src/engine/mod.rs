@@ -390,8 +390,19 @@ impl Engine {
             return None;
         }
         let mut release = self.held.pop_front()?.release;
-        release.effects.retain(|effect| self.is_wanted(effect));
+        let mut dropped = Vec::new();
+        release.effects.retain(|effect| {
+            let wanted = self.is_wanted(effect);
+            if !wanted {
+                dropped.push(effect.key());
+            }
+            wanted
+        });
         self.flights.released(&release.effects);
+        for key in dropped {
+            // Others may have waited for it to land: an abort for a prompt that is not sent any more.
+            self.derive(&flights::touched_by(&key), self.now);
+        }
         for reply in &release.replies {
             self.asked.remove(&reply.request);
         }

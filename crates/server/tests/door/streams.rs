@@ -111,8 +111,8 @@ async fn a_reader_that_does_not_read_is_let_go_of_and_delays_nobody() {
     let dropped = text.find("event: dropped").expect("it is told that it was let go of");
     let after = text[dropped..].split("\"after\":").nth(1).unwrap();
     let after: u64 = after.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
-    let ids = text[..dropped].lines().filter_map(|line| line.strip_prefix("id: "));
-    let last: u64 = ids.last().unwrap().parse().unwrap();
+    let mut ids = text[..dropped].lines().rev().filter_map(|line| line.strip_prefix("id: "));
+    let last: u64 = ids.next().unwrap().parse().unwrap();
     assert_eq!(last, after, "where to go on is where it was");
     let mut stream = soon(open.client.events(Some(after))).await.unwrap();
     assert_eq!(next(&mut stream).await.id, Some((after + 1).to_string()));

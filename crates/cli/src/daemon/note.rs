@@ -26,11 +26,12 @@ pub struct Note {
 
 impl Note {
     pub fn read(home: &Home) -> Result<Option<Self>, Expected> {
-        let bytes = RunDir::at(home.dir()).get(NAME).or_else(|why| match why.kind() {
+        let bytes = match RunDir::at(home.dir()).get(NAME) {
+            Ok(bytes) => bytes,
             // The home itself is not a directory: whoever needs it says so.
-            std::io::ErrorKind::NotADirectory => Ok(None),
-            _ => Err(home.unusable(&why)),
-        })?;
+            Err(why) if why.kind() == std::io::ErrorKind::NotADirectory => None,
+            Err(why) => return Err(home.unusable(&why)),
+        };
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 

@@ -112,6 +112,9 @@ fn vars(body: &mut wire::Launch) -> Answer<Given> {
     Ok(Given { names, all })
 }
 
+/// Sets one text of a launch.
+type Set = fn(Launch, &str) -> Launch;
+
 async fn ordered(
     door: &Door,
     by: By,
@@ -151,7 +154,7 @@ async fn ordered(
     for after in &body.after.0 {
         launch = launch.after(task(door, after).await?);
     }
-    let text: [(&Option<String>, fn(Launch, &str) -> Launch); 5] = [
+    let text: [(&Option<String>, Set); 5] = [
         (&body.agent, Launch::agent),
         (&body.name, Launch::named),
         (&body.system, Launch::system),

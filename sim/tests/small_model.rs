@@ -169,7 +169,7 @@ fn spec(n: usize) -> Box<Spec> {
             host: "agent".into(),
             agent: None,
             name: None,
-            models: Vec::new(),
+            models: [].into(),
             origin: None,
             notify: Notify::Inbox,
             key: None,

@@ -83,19 +83,12 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         }
         TaskRecord::AskOpened { ask, seen } => {
             let (id, attempt, seen, state) = (*ask, task.attempt, seen.clone(), AskState::Open);
-            task.seldom.change().asks.push(Ask {
-                id,
-                attempt,
-                seen,
-                state,
-                at: tick,
-                answer: None,
-                by: None,
-            });
+            let ask = Ask { id, attempt, seen, state, at: tick, answer: None, by: None };
+            task.seldom.change().asks.push(ask);
         }
         TaskRecord::AskMoved { ask, to, answer, by } => {
-            if let Some(known) = task.seldom.change().asks.iter_mut().find(|known| known.id == *ask)
-            {
+            let mut asks = task.seldom.change().asks.iter_mut();
+            if let Some(known) = asks.find(|known| known.id == *ask) {
                 known.state = *to;
                 known.answer = answer.clone();
                 known.by = by.clone();
@@ -109,23 +102,13 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         TaskRecord::NoticeMoved { .. } | TaskRecord::NoticeRouted { .. } => {
             notice(task, record, tick)
         }
-        TaskRecord::ParentMoved { to, batch } => {
-            task.parent = Arc::new(to.clone());
-            task.batch = batch.clone();
-        }
+        TaskRecord::ParentMoved { to, batch } => told(task, to, batch),
         TaskRecord::Reserved { amount, .. } => {
             let seldom = task.seldom.change();
             seldom.reserved = seldom.reserved.plus(*amount).into();
         }
-        TaskRecord::Refunded { amount, used, .. } => {
-            let seldom = task.seldom.change();
-            seldom.reserved = seldom.reserved.minus(*amount).into();
-            seldom.spent_below = seldom.spent_below.plus(*used).into();
-        }
-        TaskRecord::Charged { used, .. } => {
-            let seldom = task.seldom.change();
-            seldom.spent_below = seldom.spent_below.plus(*used).into();
-        }
+        TaskRecord::Refunded { amount, used, .. } => charged(task, *amount, *used),
+        TaskRecord::Charged { used, .. } => charged(task, Spend::default(), *used),
         TaskRecord::TelemetryTaken { generation } => {
             task.seldom.change().telemetry.retain(|owed| owed != generation)
         }
@@ -142,7 +125,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
     task.seldom.settle();
 }
 
-fn generation_opened(task: &mut Task, generation: u32, told: Option<&(ParentRef, BatchId)>) {
+fn generation_opened(task: &mut Task, generation: u32, to: Option<&(ParentRef, BatchId)>) {
     let used = task.used();
     task.generation = generation;
     task.tries = 0;
@@ -157,10 +140,22 @@ fn generation_opened(task: &mut Task, generation: u32, told: Option<&(ParentRef,
     seldom.error = None;
     seldom.ended = None;
     seldom.past.clear();
-    if let Some((parent, batch)) = told {
-        task.parent = Arc::new(parent.clone());
-        task.batch = batch.clone();
+    if let Some((parent, batch)) = to {
+        told(task, parent, batch);
     }
+}
+
+/// From now on somebody else is told.
+fn told(task: &mut Task, parent: &ParentRef, batch: &BatchId) {
+    task.parent = Arc::new(parent.clone());
+    task.batch = batch.clone();
+}
+
+/// What was used below; what was set aside for it is given back.
+fn charged(task: &mut Task, back: Spend, used: Spend) {
+    let seldom = task.seldom.change();
+    seldom.reserved = seldom.reserved.minus(back).into();
+    seldom.spent_below = seldom.spent_below.plus(used).into();
 }
 
 fn ask_done(task: &mut Task, id: AskId) {

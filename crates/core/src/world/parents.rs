@@ -359,7 +359,7 @@ impl World {
             self.parents.remove(who);
             self.disarm(&Who::Parent(Box::new(who.clone())));
         } else {
-            self.arm(&Who::Parent(Box::new(who.clone())));
+            self.arm_parent(who);
         }
     }
 

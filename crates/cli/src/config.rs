@@ -309,7 +309,7 @@ fn size(full: &str, value: &Value) -> Result<usize, Wrong> {
 }
 
 fn size_words(bytes: usize) -> String {
-    let whole = SIZES.iter().find(|(_, each)| bytes >= *each && bytes % each == 0);
+    let whole = SIZES.iter().find(|(_, each)| bytes >= *each && bytes.is_multiple_of(*each));
     let (unit, each) = whole.copied().unwrap_or(("B", 1));
     format!("{}{unit}", bytes / each)
 }
@@ -328,13 +328,11 @@ fn per(
 
 /// JSON reads as TOML but for objects.
 fn as_toml(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::Object(fields) => {
-            let each = fields.iter().map(|(name, value)| format!("{name} = {}", as_toml(value)));
-            format!("{{ {} }}", each.collect::<Vec<_>>().join(", "))
-        }
-        other => other.to_string(),
-    }
+    let Some(fields) = value.as_object() else {
+        return value.to_string();
+    };
+    let each = fields.iter().map(|(name, value)| format!("{name} = {}", as_toml(value)));
+    format!("{{ {} }}", each.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]

@@ -26,10 +26,10 @@ pub struct Note {
 
 impl Note {
     pub fn read(home: &Home) -> Result<Option<Self>, Expected> {
-        let bytes = RunDir::at(home.dir()).get(NAME).or_else(|why| match why.kind() {
+        let bytes = RunDir::at(home.dir()).get(NAME).or_else(|why| {
             // The home itself is not a directory: whoever needs it says so.
-            std::io::ErrorKind::NotADirectory => Ok(None),
-            _ => Err(home.unusable(&why)),
+            let no_home = why.kind() == std::io::ErrorKind::NotADirectory;
+            if no_home { Ok(None) } else { Err(home.unusable(&why)) }
         })?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }

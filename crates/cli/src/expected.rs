@@ -2,10 +2,14 @@
 
 use homing_client::Error;
 use homing_core::compose::iso;
+use homing_core::ids::TaskId;
 use homing_core::words::Code;
 use homing_ports::store::StoreError;
 use homing_runtime::Refused;
 use homing_store::Holder;
+
+/// The exit code of somebody who did not wait.
+pub const INTERRUPTED: u8 = 130;
 
 /// Something went wrong that people can do something about.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +28,13 @@ pub enum Expected {
     /// What the daemon answered, or that it did not.
     #[error("{}", told(.0))]
     Client(homing_client::Error),
+    /// It has not ended, and nobody waits any longer.
+    #[error("{what}")]
+    WaitedOut { what: String, hint: String },
+    #[error("not all have ended: {} [{}]", listed(.left), Code::CascadeIncomplete.word())]
+    Incomplete { left: Vec<TaskId> },
+    #[error("interrupted")]
+    Interrupted,
     #[error("{0}")]
     Store(StoreError),
     #[error("{0}")]
@@ -41,6 +52,9 @@ impl Expected {
             Self::Usage { .. } | Self::Config { .. } => 2,
             Self::Daemon { code, .. } => *code,
             Self::Client(error) => answered(error),
+            Self::WaitedOut { .. } => 4,
+            Self::Incomplete { .. } => refused(Code::CascadeIncomplete),
+            Self::Interrupted => INTERRUPTED,
             Self::Home { .. } | Self::Held { .. } => 6,
             Self::Store(error) | Self::Refused(Refused::Store(error)) => match error {
                 StoreError::BelowFloor { .. } => 3,
@@ -74,7 +88,12 @@ impl Expected {
                     }
                 });
             }
-            Self::Config { hint, .. } | Self::Daemon { hint, .. } => {
+            Self::Incomplete { left } => {
+                return left.first().map(|id| format!("homing why {id}"));
+            }
+            Self::Config { hint, .. }
+            | Self::Daemon { hint, .. }
+            | Self::WaitedOut { hint, .. } => {
                 return Some(hint.clone()).filter(|hint| !hint.is_empty());
             }
             Self::Client(error) => return client_hint(error),
@@ -97,7 +116,7 @@ impl Expected {
             Self::Refused(Refused::Because { code: Code::Unavailable | Code::Unsure, .. }) => {
                 "the same again; with a --key it is the same task"
             }
-            Self::Refused(_) | Self::Output(_) | Self::Closed => return None,
+            Self::Refused(_) | Self::Output(_) | Self::Closed | Self::Interrupted => return None,
         };
         Some(hint.to_owned())
     }
@@ -105,6 +124,10 @@ impl Expected {
 
 fn held_by(by: Option<&Holder>) -> String {
     by.map_or_else(String::new, |by| format!(": process {} since {}", by.pid, iso(by.since)))
+}
+
+fn listed(ids: &[TaskId]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn told(error: &Error) -> String {
@@ -132,6 +155,10 @@ fn client_hint(error: &Error) -> Option<String> {
     match (error, error.code()) {
         (_, Some(Code::NotFound)) => Some("homing ls --all".to_owned()),
         (_, Some(Code::KeyReused)) => Some(KEY_HINT.to_owned()),
+        (_, Some(Code::AskClosed)) => Some("homing asks lists what is open".to_owned()),
+        (_, Some(Code::NotEnded)) => Some("homing wait for its end, or homing send".to_owned()),
+        (_, Some(Code::Ended)) => Some("homing resume or homing retry".to_owned()),
+        (_, Some(Code::CannotPrompt)) => Some("homing launch anew, or homing retry".to_owned()),
         (_, Some(Code::Unavailable | Code::Unsure)) | (Error::CutOff { .. }, _) => {
             Some("the same again; with a --key it is the same task".to_owned())
         }

@@ -1,15 +1,11 @@
 //! Reads the home's store, whoever holds it. Decides nothing, asks no host, writes nothing.
 
-use homing_core::task::Task;
 use homing_ports::store::{Reader, Store};
-use homing_runtime::{Code, Refused, codec, find};
+use homing_runtime::{Code, Refused};
 use homing_store::{SqliteReader, SqliteStore};
 
 use crate::expected::Expected;
 use crate::home::Home;
-
-/// The hosts whose sessions may be given where a task belongs.
-const HOSTS: [&str; 1] = ["process"];
 
 /// A store that is read.
 pub struct Ledger {
@@ -45,20 +41,4 @@ pub fn is_there(home: &Home, text: &str) -> Result<(), Expected> {
     }
     let why = format!("no task {text:?}: nothing was ever kept in {}", home.dir().display());
     Err(Refused::because(Code::NotFound, why).into())
-}
-
-/// The task that somebody means, in the home's store.
-pub fn find(home: &Home, text: &str) -> Result<(Ledger, Task), Expected> {
-    is_there(home, text)?;
-    let Some(ledger) = Ledger::open(home)? else {
-        return Err(Refused::Stopped.into());
-    };
-    let id = find::task(ledger.reader(), text, &HOSTS.map(str::to_owned))?;
-    match ledger.reader.task(id)? {
-        (Some(row), _) => {
-            let task = codec::task(&row)?;
-            Ok((ledger, task))
-        }
-        (None, _) => Err(Refused::Stopped.into()),
-    }
 }

@@ -2,13 +2,18 @@
 
 #![forbid(unsafe_code)]
 
+mod caller;
 mod config;
 mod daemon;
 mod demo;
+mod ending;
 mod expected;
 mod home;
 mod ledger;
+mod order;
 mod out;
+mod progress;
+mod talk;
 mod verbs;
 
 use std::ffi::OsString;
@@ -21,11 +26,14 @@ use homing_shim::run_dir::RunDir;
 
 use expected::Expected;
 use home::Home;
-use verbs::{doctor, events, ls, run, show, why};
+use verbs::{
+    answer, asks, cancel, completions, doctor, events, inbox, launch, logs, ls, output, owned,
+    resume, retry, run, send, show, wait, why,
+};
 
 const AFTER: &str = "\
-Exit codes: 0 done; 1 the task ended otherwise; 2 usage; 3 not found; 5 refused; 6 no daemon, or the
-home cannot be used; 130 interrupted.
+Exit codes: 0 done; 1 the task ended otherwise; 2 usage; 3 not found; 4 waited out; 5 refused;
+6 no daemon, or the home cannot be used; 130 interrupted.
 
 One daemon per home runs its tasks. Any verb starts it when none runs; `homing daemon stop` ends it, and
 commands run on.";
@@ -45,14 +53,27 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Verb {
     Demo(verbs::demo::Args),
-    Run(run::Args),
+    Launch(Box<launch::Args>),
+    Run(Box<run::Args>),
     Ls(ls::Args),
     Show(show::Args),
+    Output(output::Args),
+    Wait(wait::Args),
     Why(why::Args),
+    Logs(logs::Args),
     Events(events::Args),
-    Doctor(doctor::Args),
+    Send(send::Args),
+    Cancel(cancel::Args),
+    Resume(resume::Args),
+    Retry(retry::Args),
+    Asks(asks::Args),
+    Answer(answer::Args),
+    Inbox(inbox::Args),
+    Owned(owned::Args),
     Daemon(verbs::daemon::Args),
     Config(verbs::config::Args),
+    Doctor(doctor::Args),
+    Completions(completions::Args),
 }
 
 /// What a supervisor of one command is called with; nobody types it.
@@ -83,24 +104,40 @@ fn supervise(run: OsString) -> ExitCode {
 }
 
 fn act(cli: Cli) -> anyhow::Result<u8> {
+    if let Verb::Completions(args) = cli.verb {
+        return completions::run(args);
+    }
     let home = Home::find(cli.home)?;
     match cli.verb {
         Verb::Demo(args) => verbs::demo::run(&args),
-        Verb::Run(args) => run::run(&home, args),
+        Verb::Launch(args) => launch::run(&home, *args),
+        Verb::Run(args) => run::run(&home, *args),
         Verb::Ls(args) => ls::run(&home, &args),
         Verb::Show(args) => show::run(&home, &args),
+        Verb::Output(args) => output::run(&home, &args),
+        Verb::Wait(args) => wait::run(&home, &args),
         Verb::Why(args) => why::run(&home, &args),
+        Verb::Logs(args) => logs::run(&home, &args),
         Verb::Events(args) => events::run(&home, &args),
-        Verb::Doctor(args) => doctor::run(&home, &args),
+        Verb::Send(args) => send::run(&home, &args),
+        Verb::Cancel(args) => cancel::run(&home, &args),
+        Verb::Resume(args) => resume::run(&home, &args),
+        Verb::Retry(args) => retry::run(&home, &args),
+        Verb::Asks(args) => asks::run(&home, &args),
+        Verb::Answer(args) => answer::run(&home, &args),
+        Verb::Inbox(args) => inbox::run(&home, &args),
+        Verb::Owned(args) => owned::run(&home, &args),
         Verb::Daemon(args) => verbs::daemon::run(&home, &args),
         Verb::Config(args) => verbs::config::run(&home, &args),
+        Verb::Doctor(args) => doctor::run(&home, &args),
+        Verb::Completions(args) => completions::run(args),
     }
 }
 
 /// What was expected to go wrong is said with what to try; anything else is a defect of ours.
 fn say(error: &anyhow::Error) -> ExitCode {
     match error.downcast_ref::<Expected>() {
-        Some(Expected::Closed) => {}
+        Some(Expected::Closed | Expected::Interrupted) => {}
         Some(expected) => {
             out::warn(&format!("homing: {expected}"));
             if let Some(hint) = expected.hint() {

@@ -1,7 +1,8 @@
 //! Owns what is written to people: their output, which may be closed at any time, and their errors.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
+use homing_runtime::State;
 use serde::Serialize;
 
 use crate::expected::Expected;
@@ -24,6 +25,27 @@ pub fn json(value: &impl Serialize) -> Result<(), Expected> {
 /// One line to the errors. When nobody reads those, there is nobody to tell.
 pub fn warn(line: &str) {
     drop(writeln!(io::stderr().lock(), "{line}"));
+}
+
+/// Others' errors as they are, to the errors.
+pub fn warn_bytes(bytes: &[u8]) {
+    let mut err = io::stderr().lock();
+    drop(err.write_all(bytes).and_then(|()| err.flush()));
+}
+
+/// A state, so many characters wide; in colour on a terminal, unless NO_COLOR is set.
+pub fn tinted(state: State, width: usize) -> String {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+    if plain || !io::stdout().is_terminal() {
+        return format!("{state:width$}");
+    }
+    let colour = match state {
+        State::Completed => 32,
+        State::Failed | State::TimedOut | State::Lost => 31,
+        State::Cancelled | State::Paused | State::Stopping | State::WaitingAsk => 33,
+        State::Queued | State::Starting | State::Running | State::WaitingChildren => 36,
+    };
+    format!("\u{1b}[{colour}m{state:width$}\u{1b}[0m")
 }
 
 /// Others' text as one line of at most so many characters, without anything that a terminal obeys.

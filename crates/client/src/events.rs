@@ -1,5 +1,6 @@
-//! Server-sent events as they come, one by one.
+//! Answers without a known end, as they come: server-sent events one by one, or bytes in parts.
 
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use serde::de::DeserializeOwned;
@@ -21,6 +22,29 @@ pub struct Event {
 impl Event {
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_str(&self.data).map_err(|why| Error::Odd { why: why.to_string() })
+    }
+}
+
+/// The bytes of an answer, in parts cut anywhere.
+#[derive(Debug)]
+pub struct Parts {
+    body: Incoming,
+}
+
+impl Parts {
+    pub(crate) fn new(body: Incoming) -> Self {
+        Self { body }
+    }
+
+    /// None at the end.
+    pub async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(|why| Error::CutOff { why: why.to_string() })?;
+            if let Ok(data) = frame.into_data() {
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
     }
 }
 

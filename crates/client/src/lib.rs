@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use homing_core::wire::Problem;
 use homing_core::words::Code;
 
-pub use events::{Event, Events};
+pub use events::{Event, Events, Parts};
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]

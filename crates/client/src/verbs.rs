@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::connection::{Call, escaped};
-use crate::{Client, Error, Events};
+use crate::{Client, Error, Events, Parts};
 
 /// Ends, and where to go on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,9 +129,12 @@ impl Client {
 
     /// The journal after a cursor as it is now: one JSON object a line.
     pub async fn journal(&self, after: Option<u64>) -> Result<Vec<u8>, Error> {
-        let after = after.map(|after| after.to_string());
-        let asked = query(&[("after", after), ("follow", Some("false".to_owned()))]);
-        self.bytes(Call::get(format!("/v1/events{asked}"))).await
+        self.bytes(journal(after)).await
+    }
+
+    /// The same, in parts as they come: a journal may be longer than memory.
+    pub async fn journal_parts(&self, after: Option<u64>) -> Result<Parts, Error> {
+        Ok(Parts::new(self.send(journal(after)).await?.into_body()))
     }
 
     pub async fn telemetry(
@@ -209,6 +212,12 @@ impl Client {
         }
         Ok(Events::new(self.send(call).await?.into_body()))
     }
+}
+
+fn journal(after: Option<u64>) -> Call {
+    let after = after.map(|after| after.to_string());
+    let asked = query(&[("after", after), ("follow", Some("false".to_owned()))]);
+    Call::get(format!("/v1/events{asked}"))
 }
 
 fn telemetry_query(task: Option<&str>, after: Option<u64>) -> String {

@@ -4,19 +4,19 @@ use std::fmt::Write;
 
 use homing_core::compose::lasting;
 use homing_core::wire::Why;
-use homing_runtime::why;
 
-use crate::config::Config;
-use crate::expected::Expected;
+use crate::daemon;
 use crate::home::Home;
 use crate::ledger;
 use crate::out;
+use crate::verbs::daemon::blocking;
 
 const EXAMPLES: &str = "\
 Examples:
   homing why bg_0123456789ab
   homing why bg_01
-  homing why \"make test\"";
+  homing why \"make test\"
+  homing why bg_01 --json";
 
 const WIDTH: usize = 200;
 
@@ -27,12 +27,20 @@ pub struct Args {
     /// An id, a unique beginning of one, or a name
     #[arg(value_name = "ID")]
     task: String,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
-    let (ledger, task) = ledger::find(home, &args.task)?;
-    let limits = Config::read(home)?.limits;
-    let why = why::why(ledger.reader(), &task, &limits, None).map_err(Expected::from)?;
+    ledger::is_there(home, &args.task)?;
+    let client = daemon::ensure(home)?;
+    let why = blocking(async { Ok(client.why(&args.task).await?) })?;
+    if args.json {
+        out::json(&why)?;
+        return Ok(0);
+    }
     out::write(told(&why)?.as_bytes())?;
     Ok(0)
 }

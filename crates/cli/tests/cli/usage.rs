@@ -12,7 +12,23 @@ fn bad_usage_is_exit_code_2_and_names_what_is_wrong() {
         (vec![], "Usage: homing"),
         (vec!["fly"], "unrecognized subcommand 'fly'"),
         (vec!["run"], "<CMD>"),
-        (vec!["run", "true"], "unexpected argument 'true'"),
+        (vec!["launch"], "<CMD>"),
+        (vec!["run", "say", "--", "true"], "cannot be used with"),
+        (vec!["run", ""], "PROMPT: it is empty"),
+        (vec!["launch", "--parent", "nobody", "--", "true"], "is not a parent"),
+        (vec!["launch", "--notify", "eech", "--", "true"], "did you mean \"each\"?"),
+        (vec!["launch", "--budget", "wall=30", "--", "true"], "it has no unit"),
+        (vec!["launch", "--origin", "x", "--", "true"], "is not an origin"),
+        (vec!["wait"], "<ID>"),
+        (vec!["wait", "a", "--timeout", "30"], "it has no unit"),
+        (vec!["output", "a", "--timeout", "30"], "it has no unit"),
+        (vec!["cancel"], "<ID>"),
+        (vec!["cancel", "a", "--all"], "cannot be used with"),
+        (vec!["answer", "a"], "<TEXT>"),
+        (vec!["answer", "a", "--allow", "--deny"], "cannot be used with"),
+        (vec!["inbox", "nobody"], "is not a parent"),
+        (vec!["ls", "--state", "done"], "there is no \"done\""),
+        (vec!["completions", "dosh"], "invalid value 'dosh'"),
         (
             vec!["run", "--timeout", "30", "--", "true"],
             "it has no unit: write 300ms, 30s, 5m, 2h or 1d",
@@ -62,11 +78,36 @@ fn a_word_that_is_not_utf_8_is_refused_in_words() {
 #[test]
 fn every_verb_helps_with_examples() {
     let scene = Scene::new();
-    for verb in ["run", "ls", "show", "why", "events", "doctor", "daemon", "config"] {
+    for verb in [
+        "launch",
+        "run",
+        "ls",
+        "show",
+        "output",
+        "wait",
+        "why",
+        "logs",
+        "events",
+        "send",
+        "cancel",
+        "resume",
+        "retry",
+        "asks",
+        "answer",
+        "inbox",
+        "owned",
+        "daemon",
+        "config",
+        "doctor",
+        "completions",
+    ] {
         let said = scene.homing([verb, "--help"]);
         assert_eq!(said.code, Some(0));
         let example = format!("Examples:\n  homing {verb}");
         assert!(said.text().contains(&example), "{}", said.text());
+    }
+    for (verb, example) in [("launch", "id=$(homing launch"), ("resume", "--parent inbox:")] {
+        assert!(scene.homing([verb, "--help"]).text().contains(example), "{verb}");
     }
     let said = scene.homing(["run", "--help"]);
     assert!(said.text().contains("The daemon of the home does the work"), "{}", said.text());

@@ -169,18 +169,29 @@ async fn ordered(
     Ok((launch, parent))
 }
 
-/// The one that is named; a command runs on the process host; else the only one there is.
+/// The host that runs commands, and nothing but commands.
+const PROCESS: &str = "process";
+
+/// The one that is named; a command runs on the process host; else the only one there is that takes a prompt.
 fn host(door: &Door, body: &wire::Launch) -> Answer<String> {
-    if let Some(host) = &body.host {
-        return Ok(host.clone());
-    }
-    if !body.command.is_empty() {
-        return Ok("process".to_owned());
+    match &body.host {
+        Some(host) if host == PROCESS && body.command.is_empty() => {
+            let why = "host: process runs a command, and none is given";
+            return Err(Problem::invalid(why).hint("give a command, or name a host of agents"));
+        }
+        Some(host) => return Ok(host.clone()),
+        None if !body.command.is_empty() => return Ok(PROCESS.to_owned()),
+        None => {}
     }
     let mut hosts = door.homing.hosts();
+    hosts.retain(|host| host != PROCESS);
     match (hosts.len(), hosts.pop()) {
         (1, Some(host)) => Ok(host),
-        _ => {
+        (_, None) => {
+            let why = "prompt: no host is set up that takes one; a command can be run";
+            Err(Problem::invalid(why).hint("a command: homing run -- CMD"))
+        }
+        (_, Some(_)) => {
             let why = format!("host: say which one: {}", door.homing.hosts().join(", "));
             Err(Problem::invalid(why))
         }

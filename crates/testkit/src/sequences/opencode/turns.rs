@@ -214,8 +214,9 @@ pub(super) fn odd_errors() -> Vec<Sequence> {
             .cause(Cause::Error)
             .error(ErrorClass::BadRequest),
         sequence("opencode: a bad model", "204, and the failure is only an error event")
-            .begun()
-            .see(error_word(ErrorClass::UnknownModel), Running)
+            .see(made(), Starting)
+            .see(unsure(), Starting)
+            .see(error_word(ErrorClass::UnknownModel), Starting)
             .see(refused(ErrorClass::UnknownModel), Stopping)
             .see(Fact::Stopped, Failed)
             .cause(Cause::Error)

@@ -24,7 +24,7 @@ fn the_demo_ends_by_itself_with_one_debrief_of_three_children() {
     let said = demo(&scene, &["demo"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     let text = said.text();
-    assert!(text.contains("starting on acme/small, attempt 2"), "{text}");
+    assert!(text.contains(" on acme/small, attempt 2"), "{text}");
     assert_eq!(text.matches("One debrief").count(), 1);
     assert!(text.ends_with("3 children, 1 debrief, acknowledged: nothing is owed any more.\n"));
     assert!(!text.contains('\u{1b}'), "nothing for a terminal in a pipe");

@@ -32,7 +32,7 @@ pub fn spec(n: u64) -> Box<Spec> {
         host: "opencode".into(),
         agent: Some("build".into()),
         name: Some(format!("task number {n}").into()),
-        models: vec![Model { provider: "provider".into(), id: "model".into(), variant: None }],
+        models: [Model { provider: "provider".into(), id: "model".into(), variant: None }].into(),
         origin: None,
         notify: Notify::Debrief,
         key: Some(Digest::of(&n.to_be_bytes())),

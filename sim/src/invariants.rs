@@ -239,7 +239,7 @@ impl Checker {
             return self.timed(before, row, record);
         }
         past.ends.insert(generation, to);
-        let owes = row.parent != ParentRef::None && row.brief.notify != Notify::Silent;
+        let owes = *row.parent != ParentRef::None && row.brief.notify != Notify::Silent;
         let quiet =
             matches!(record, TaskRecord::Moved { told: None, .. }) && to != State::Completed;
         if row.notice(generation).is_some() {

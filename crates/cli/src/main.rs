@@ -6,6 +6,7 @@ mod caller;
 mod config;
 mod daemon;
 mod ending;
+mod demo;
 mod expected;
 mod home;
 mod ledger;
@@ -51,8 +52,9 @@ struct Cli {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    Launch(Box<launch::Args>),
-    Run(Box<run::Args>),
+    Demo(verbs::demo::Args),
+    Demo(verbs::demo::Args),
+    Run(run::Args),
     Ls(ls::Args),
     Show(show::Args),
     Output(output::Args),
@@ -107,8 +109,9 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
     }
     let home = Home::find(cli.home)?;
     match cli.verb {
-        Verb::Launch(args) => launch::run(&home, *args),
-        Verb::Run(args) => run::run(&home, *args),
+        Verb::Demo(args) => verbs::demo::run(&args),
+        Verb::Demo(args) => verbs::demo::run(&args),
+        Verb::Run(args) => run::run(&home, args),
         Verb::Ls(args) => ls::run(&home, &args),
         Verb::Show(args) => show::run(&home, &args),
         Verb::Output(args) => output::run(&home, &args),

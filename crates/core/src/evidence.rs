@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bugs::{Bug, active};
 use crate::fact::{End, ErrorClass, Exit, Fact, Finish, HostError, Picture, Presence, TurnRecord};
+use crate::few::Few;
 use crate::payload::TextRef;
 use crate::words::{Cause, Tri, words};
 
@@ -56,8 +57,8 @@ pub struct Evidence {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<Box<EndSeen>>,
     /// Calls that were seen to begin and not to end, by id.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<u64>,
+    #[serde(skip_serializing_if = "Few::is_empty")]
+    pub calls: Few<u64>,
     #[serde(skip_serializing_if = "is_zero")]
     pub todos: u32,
     pub busy: Tri,
@@ -82,7 +83,7 @@ impl Default for Evidence {
         Self {
             end: None,
             exit: None,
-            calls: Vec::new(),
+            calls: Few::NONE,
             busy: Tri::Unknown,
             todos: 0,
             missing: None,

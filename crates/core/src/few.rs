@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Few<T>(Option<Box<Vec<T>>>);
 
 impl<T> Few<T> {
+    pub const NONE: Self = Self(None);
+
     pub fn push(&mut self, item: T) {
         self.0.get_or_insert_default().push(item);
     }
@@ -22,6 +24,12 @@ impl<T> Few<T> {
                 self.0 = None;
             }
         }
+    }
+
+    /// Takes the first one away.
+    pub fn drop_first(&mut self) {
+        let mut first = true;
+        self.retain(|_| !std::mem::take(&mut first));
     }
 
     pub fn clear(&mut self) {
@@ -36,7 +44,13 @@ impl<T> Few<T> {
 
 impl<T> Default for Few<T> {
     fn default() -> Self {
-        Self(None)
+        Self::NONE
+    }
+}
+
+impl<T> FromIterator<T> for Few<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        items.into_iter().collect::<Vec<T>>().into()
     }
 }
 

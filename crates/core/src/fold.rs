@@ -37,9 +37,11 @@ pub fn begin(id: TaskId, record: &TaskRecord, line: Line) -> Option<Task> {
     task.arrival = line.seq;
     task.launched_by = *launched_by;
     task.depth = *depth;
-    task.after = after.clone().into();
-    task.aside =
+    let seldom = task.seldom.change();
+    seldom.after = after.clone().into();
+    seldom.aside =
         launched_by.filter(|_| brief.budget.counts()).map(|_| Box::new(brief.budget.as_spend()));
+    task.seldom.settle();
     if let Some(session) = adopted {
         task.adopted = true;
         task.state = State::Running;
@@ -57,10 +59,10 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
     let tick = line.stamp.tick;
     match record {
         TaskRecord::Accepted { .. } | TaskRecord::Stale { .. } => {}
-        TaskRecord::DependencyMet { on } => task.after.retain(|waits| waits != on),
+        TaskRecord::DependencyMet { on } => task.seldom.change().after.retain(|waits| waits != on),
         TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
         TaskRecord::GenerationOpened { generation, parent, aside } => {
-            task.aside = aside.map(Box::new);
+            task.seldom.change().aside = aside.map(Box::new);
             generation_opened(task, *generation, parent.as_ref());
         }
         TaskRecord::TurnOpened { turn, kind, debrief, send } => {
@@ -68,22 +70,25 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             let (n, kind, debrief, send) = (*turn, *kind, *debrief, *send);
             task.turn = Turn { n, kind, phase, debrief, send, at: tick };
             task.evidence = Evidence::default();
-            task.sends.retain(|n| Some(*n) != send);
+            task.seldom.change().sends.retain(|n| Some(*n) != send);
         }
         TaskRecord::Moved { .. } => moved(task, record, line),
-        TaskRecord::StopTurned { stop } => task.stop = Some(stop.clone()),
+        TaskRecord::StopTurned { stop } => task.seldom.change().stop = Some(stop.clone()),
         TaskRecord::Seen { fact, .. } => seen(task, fact, tick),
-        TaskRecord::Late { text } => task.late = Some(*text),
+        TaskRecord::Late { text } => task.seldom.change().late = Some(*text),
         TaskRecord::Result { text, error } => {
-            task.result = *text;
-            task.error = error.clone();
+            let seldom = task.seldom.change();
+            seldom.result = *text;
+            seldom.error = error.clone();
         }
         TaskRecord::AskOpened { ask, seen } => {
             let (id, attempt, seen, state) = (*ask, task.attempt, seen.clone(), AskState::Open);
-            task.asks.push(Ask { id, attempt, seen, state, at: tick, answer: None, by: None });
+            let ask = Ask { id, attempt, seen, state, at: tick, answer: None, by: None };
+            task.seldom.change().asks.push(ask);
         }
         TaskRecord::AskMoved { ask, to, answer, by } => {
-            if let Some(known) = task.asks.iter_mut().find(|known| known.id == *ask) {
+            let mut asks = task.seldom.change().asks.iter_mut();
+            if let Some(known) = asks.find(|known| known.id == *ask) {
                 known.state = *to;
                 known.answer = answer.clone();
                 known.by = by.clone();
@@ -91,54 +96,66 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         }
         TaskRecord::AskDone { ask } => ask_done(task, *ask),
         TaskRecord::SendTaken { n, .. } => {
-            task.sends.push(*n);
+            task.seldom.change().sends.push(*n);
             task.sends_made = *n;
         }
         TaskRecord::NoticeMoved { .. } | TaskRecord::NoticeRouted { .. } => {
             notice(task, record, tick)
         }
-        TaskRecord::ParentMoved { to, batch } => {
-            task.parent = to.clone();
-            task.batch = batch.clone();
+        TaskRecord::ParentMoved { to, batch } => told(task, to, batch),
+        TaskRecord::Reserved { amount, .. } => {
+            let seldom = task.seldom.change();
+            seldom.reserved = seldom.reserved.plus(*amount).into();
         }
-        TaskRecord::Reserved { amount, .. } => task.reserved = task.reserved.plus(*amount).into(),
-        TaskRecord::Refunded { amount, used, .. } => {
-            task.reserved = task.reserved.minus(*amount).into();
-            task.spent_below = task.spent_below.plus(*used).into();
-        }
-        TaskRecord::Charged { used, .. } => task.spent_below = task.spent_below.plus(*used).into(),
+        TaskRecord::Refunded { amount, used, .. } => charged(task, *amount, *used),
+        TaskRecord::Charged { used, .. } => charged(task, Spend::default(), *used),
         TaskRecord::TelemetryTaken { generation } => {
-            task.telemetry.retain(|owed| owed != generation)
+            task.seldom.change().telemetry.retain(|owed| owed != generation)
         }
         TaskRecord::OrphanSeen { attempt, session } => {
             let (attempt, session) = (*attempt, Arc::clone(session));
-            task.orphans.push(Orphan { attempt, session, since: tick });
+            task.seldom.change().orphans.push(Orphan { attempt, session, since: tick });
         }
         TaskRecord::OrphanGone { attempt, confirmed } => {
-            task.orphans.retain(|orphan| orphan.attempt != *attempt);
+            task.seldom.change().orphans.retain(|orphan| orphan.attempt != *attempt);
             let other = task.unconfirmed && *attempt != task.attempt;
             task.unconfirmed = other || !confirmed;
         }
     }
+    task.seldom.settle();
 }
 
-fn generation_opened(task: &mut Task, generation: u32, told: Option<&(ParentRef, BatchId)>) {
+fn generation_opened(task: &mut Task, generation: u32, to: Option<&(ParentRef, BatchId)>) {
+    let used = task.used();
     task.generation = generation;
-    task.used_before = task.used().into();
     task.tries = 0;
     task.interruptions = 0;
-    task.result = None;
-    task.late = None;
-    task.error = None;
-    task.ended = None;
     task.started = None;
     task.flagged = false;
     task.breaker = Breaker::default();
-    task.past.clear();
-    if let Some((parent, batch)) = told {
-        task.parent = parent.clone();
-        task.batch = batch.clone();
+    let seldom = task.seldom.change();
+    seldom.used_before = used.into();
+    seldom.result = None;
+    seldom.late = None;
+    seldom.error = None;
+    seldom.ended = None;
+    seldom.past.clear();
+    if let Some((parent, batch)) = to {
+        told(task, parent, batch);
     }
+}
+
+/// From now on somebody else is told.
+fn told(task: &mut Task, parent: &ParentRef, batch: &BatchId) {
+    task.parent = Arc::new(parent.clone());
+    task.batch = batch.clone();
+}
+
+/// What was used below; what was set aside for it is given back.
+fn charged(task: &mut Task, back: Spend, used: Spend) {
+    let seldom = task.seldom.change();
+    seldom.reserved = seldom.reserved.minus(back).into();
+    seldom.spent_below = seldom.spent_below.plus(used).into();
 }
 
 fn ask_done(task: &mut Task, id: AskId) {
@@ -146,12 +163,12 @@ fn ask_done(task: &mut Task, id: AskId) {
         return;
     };
     let key = Arc::clone(&done.seen.key);
-    task.asks.retain(|known| known.id != id);
-    if task.asks_done.len() >= ASKS_DONE_MAX {
-        let mut first = true;
-        task.asks_done.retain(|_| !std::mem::take(&mut first));
+    let seldom = task.seldom.change();
+    seldom.asks.retain(|known| known.id != id);
+    if seldom.asks_done.len() >= ASKS_DONE_MAX {
+        seldom.asks_done.drop_first();
     }
-    task.asks_done.push(key);
+    seldom.asks_done.push(key);
 }
 
 fn attempt_opened(task: &mut Task, record: &TaskRecord) {
@@ -161,12 +178,9 @@ fn attempt_opened(task: &mut Task, record: &TaskRecord) {
         return;
     };
     if task.tries > 0 {
-        task.past.push(Past {
-            attempt: task.attempt,
-            model: task.model,
-            session: task.session.clone(),
-            error: after.clone(),
-        });
+        let (attempt, model, session) = (task.attempt, task.model, task.session.clone());
+        let past = Past { attempt, model, session, error: after.clone() };
+        task.seldom.change().past.push(past);
     }
     task.attempt = *attempt;
     task.tries += 1;
@@ -178,9 +192,10 @@ fn attempt_opened(task: &mut Task, record: &TaskRecord) {
     }
     task.turn = Turn::default();
     task.evidence = Evidence::default();
-    task.asks.clear();
-    task.asks_done.clear();
-    task.spent_before = task.spent_before.plus(task.spent).into();
+    let seldom = task.seldom.change();
+    seldom.asks.clear();
+    seldom.asks_done.clear();
+    seldom.spent_before = seldom.spent_before.plus(task.spent).into();
     task.spent = Spend::default();
 }
 
@@ -192,26 +207,27 @@ fn moved(task: &mut Task, record: &TaskRecord, line: Line) {
     task.state = *to;
     task.cause = *cause;
     task.reason = Some(reason.clone());
-    task.stop = stop.clone();
-    task.until = *until;
     task.flagged |= *flagged;
     task.entered = line.stamp.tick;
     task.unconfirmed |= *cause == Some(Cause::AbortUnconfirmed);
     if *to == State::Starting && task.started.is_none() {
         task.started = Some(line.stamp);
     }
+    let seldom = task.seldom.change();
+    seldom.stop = stop.clone();
+    seldom.until = *until;
     if !to.is_terminal() {
         return;
     }
-    task.ended = Some(line.stamp);
-    task.asks.clear();
-    task.sends.clear();
-    task.after.clear();
+    seldom.ended = Some(line.stamp);
+    seldom.asks.clear();
+    seldom.sends.clear();
+    seldom.after.clear();
     if !active(Bug::NoTelemetry) {
-        task.telemetry.push(task.generation);
+        seldom.telemetry.push(task.generation);
     }
     if let Some((parent, batch)) = told {
-        task.notices.push(Notice {
+        seldom.notices.push(Notice {
             generation: task.generation,
             to: parent.clone(),
             batch: batch.clone(),
@@ -302,7 +318,7 @@ fn count(task: &mut Task, call: &Call) {
         return;
     }
     if breaker.seen.len() == CALLS_REMEMBERED {
-        breaker.seen.remove(0);
+        breaker.seen.drop_first();
     }
     breaker.seen.push(call.id);
     breaker.all += 1;
@@ -324,10 +340,12 @@ fn notice(task: &mut Task, record: &TaskRecord, tick: u64) {
     match record {
         TaskRecord::NoticeMoved { generation, to, debrief, code } => {
             if to.is_over() {
-                task.notices.retain(|notice| notice.generation != *generation);
+                task.seldom.change().notices.retain(|notice| notice.generation != *generation);
                 return;
             }
-            let Some(notice) = task.notices.iter_mut().find(|n| n.generation == *generation) else {
+            let Some(notice) =
+                task.seldom.change().notices.iter_mut().find(|n| n.generation == *generation)
+            else {
                 return;
             };
             notice.seals += u32::from(*to == DeliveryState::Sealed);
@@ -336,7 +354,9 @@ fn notice(task: &mut Task, record: &TaskRecord, tick: u64) {
             notice.code = code.or(notice.code);
         }
         TaskRecord::NoticeRouted { generation, to, batch, code } => {
-            let Some(notice) = task.notices.iter_mut().find(|n| n.generation == *generation) else {
+            let Some(notice) =
+                task.seldom.change().notices.iter_mut().find(|n| n.generation == *generation)
+            else {
                 return;
             };
             notice.to = to.clone();

@@ -52,8 +52,13 @@ impl Debrief {
         out && self.next == 0 && self.lease.is_none() && !self.parked
     }
 
-    /// A restart came between: what was to be pushed may be at its parent, which is asked first.
+    /// A restart came between: what was to be pushed may be at its parent, which is asked first; a consumer's
+    /// connection is gone, and its lease with it.
     pub(crate) fn perhaps_sent(&mut self) {
+        if self.lease.take().is_some() {
+            self.state = DeliveryState::Sealed;
+            self.next = 0;
+        }
         let pushed = match self.parent {
             ParentRef::Conversation(_) | ParentRef::Session { .. } | ParentRef::Webhook(_) => true,
             ParentRef::None | ParentRef::Inbox { .. } | ParentRef::Task(_) => false,

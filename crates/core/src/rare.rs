@@ -13,9 +13,27 @@ pub trait Plain: PartialEq + 'static {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rare<T>(Option<Box<T>>);
 
+impl<T> Rare<T> {
+    pub const PLAIN: Self = Self(None);
+}
+
+impl<T: Plain + Default> Rare<T> {
+    /// To be changed; `settle` it when that is done.
+    pub fn change(&mut self) -> &mut T {
+        self.0.get_or_insert_default()
+    }
+
+    /// What has become the plain value again takes no room.
+    pub fn settle(&mut self) {
+        if self.0.as_deref() == Some(T::PLAIN) {
+            self.0 = None;
+        }
+    }
+}
+
 impl<T> Default for Rare<T> {
     fn default() -> Self {
-        Self(None)
+        Self::PLAIN
     }
 }
 

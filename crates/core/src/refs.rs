@@ -1,6 +1,7 @@
 //! Owns the one-token references: who is told (`ParentRef`) and where the request came from (`Origin`).
 
 use std::fmt;
+use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -148,9 +149,28 @@ impl OriginKind {
     }
 }
 
-/// Where the parent's request came from; set at delegation, never changed.
+/// Where the parent's request came from; set at delegation, never changed. Shared: many tasks come from
+/// one place, and most from none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Origin {
+pub struct Origin(Arc<Place>);
+
+impl Deref for Origin {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.0
+    }
+}
+
+impl From<Place> for Origin {
+    fn from(place: Place) -> Self {
+        Self(Arc::new(place))
+    }
+}
+
+/// What an origin says.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
     pub kind: OriginKind,
     pub room: Arc<str>,
     pub address: Arc<str>,
@@ -179,12 +199,8 @@ impl FromStr for Origin {
             "thread" => OriginKind::Thread,
             other => OriginKind::Other(part(other, text)?),
         };
-        Ok(Self {
-            kind,
-            room: part(room, text)?,
-            address: address.into(),
-            thread: thread.map(Into::into),
-        })
+        let (room, address) = (part(room, text)?, address.into());
+        Ok(Place { kind, room, address, thread: thread.map(Into::into) }.into())
     }
 }
 

@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Duration, String> {
 /// As `parse` reads it: whole in the largest unit that holds it exactly.
 pub fn words(span: Duration) -> String {
     let ms = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-    let whole = |unit: &&(&str, u64)| ms >= unit.1 && ms % unit.1 == 0;
+    let whole = |unit: &&(&str, u64)| ms >= unit.1 && ms.is_multiple_of(unit.1);
     match UNITS.iter().rev().find(whole) {
         Some((unit, each)) => format!("{}{unit}", ms / each),
         None => format!("{ms}ms"),

@@ -207,8 +207,8 @@ pub struct Brief {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Arc<str>>,
     /// In the order they are tried; empty: the host's own default.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub models: Vec<Model>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    pub models: Arc<[Model]>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     pub notify: Notify,
@@ -229,6 +229,10 @@ pub struct Brief {
     pub parent_turn: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch: Option<Arc<str>>,
+}
+
+fn is_empty(models: &[Model]) -> bool {
+    models.is_empty()
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -224,7 +224,7 @@ fn touch_told(world: &World, change: &Change, touched: &mut Touched) {
         for notice in &task.notices {
             touched.parents.insert(notice.to.clone());
         }
-        touched.parents.insert(task.parent.clone());
+        touched.parents.insert((*task.parent).clone());
         touched.parents.insert(ParentRef::Task(*id));
     }
 }

@@ -1,5 +1,6 @@
 //! Owns the record of one task: what a row holds (`Task`) and what memory alone holds (`Live`).
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use crate::fact::{AskSeen, Fence, HostError};
 use crate::few::Few;
 use crate::ids::{AskId, DebriefId, TaskId};
 use crate::payload::TextRef;
-use crate::rare::Rare;
+use crate::rare::{Plain, Rare};
 use crate::reason::{Caller, Reason};
 use crate::refs::ParentRef;
 use crate::spec::{Brief, Model, Spend};
@@ -150,8 +151,8 @@ pub struct Breaker {
     #[serde(skip_serializing_if = "is_zero")]
     pub all: u32,
     /// The last calls that were counted, so that none is counted twice.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub seen: Vec<u64>,
+    #[serde(skip_serializing_if = "Few::is_empty")]
+    pub seen: Few<u64>,
 }
 
 /// How one attempt ended, for the timeline of a failure.
@@ -224,10 +225,6 @@ pub struct Task {
     /// Number of its last journal row.
     pub seq: u64,
     pub brief: Arc<Brief>,
-    #[serde(default, skip_serializing_if = "Few::is_empty")]
-    pub orphans: Few<Orphan>,
-    #[serde(default, skip_serializing_if = "Few::is_empty")]
-    pub asks: Few<Ask>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub breaker: Breaker,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -238,61 +235,106 @@ pub struct Task {
     pub spent: Spend,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop: Option<Box<Stop>>,
     /// The key whose slots its turns count against.
     pub key: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Arc<str>>,
-    pub parent: ParentRef,
+    pub parent: Arc<ParentRef>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launched_by: Option<TaskId>,
     pub root: TaskId,
     pub batch: BatchId,
-    /// What it still waits for before it may run.
-    #[serde(default, skip_serializing_if = "Few::is_empty")]
-    pub after: Few<TaskId>,
     /// Place in the queue within a priority.
     pub arrival: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created: Stamp,
+    /// Read as if it stood here; only the fold changes it.
+    #[serde(flatten)]
+    pub seldom: Rare<Seldom>,
+}
+
+/// What a task that runs mostly has nothing of: one word in it until something is there.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seldom {
+    #[serde(skip_serializing_if = "Few::is_empty")]
+    pub orphans: Few<Orphan>,
+    #[serde(skip_serializing_if = "Few::is_empty")]
+    pub asks: Few<Ask>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Box<Stop>>,
+    /// What it still waits for before it may run.
+    #[serde(skip_serializing_if = "Few::is_empty")]
+    pub after: Few<TaskId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// What earlier attempts used, and what this one did so far.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub spent_before: Rare<Spend>,
     /// What tasks below it used on its account, and what is set aside for them.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub spent_below: Rare<Spend>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub reserved: Rare<Spend>,
     /// What was set aside for its generation on the account above, and what it had used before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub aside: Option<Box<Spend>>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(skip_serializing_if = "is_default")]
     pub used_before: Rare<Spend>,
     /// Keys of the attempt's last asks that are over: a word that comes twice opens no second one.
-    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    #[serde(skip_serializing_if = "Few::is_empty")]
     pub asks_done: Few<Arc<str>>,
     /// Sends that wait for their turn, by number.
-    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    #[serde(skip_serializing_if = "Few::is_empty")]
     pub sends: Few<u32>,
     /// Notices without their receipt.
-    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    #[serde(skip_serializing_if = "Few::is_empty")]
     pub notices: Few<Notice>,
     /// Generations whose telemetry record is not taken yet, with how they ended.
-    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    #[serde(skip_serializing_if = "Few::is_empty")]
     pub telemetry: Few<u32>,
-    #[serde(default, skip_serializing_if = "Few::is_empty")]
+    #[serde(skip_serializing_if = "Few::is_empty")]
     pub past: Few<Past>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<TextRef>,
     /// An answer that came after the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<TextRef>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Box<HostError>>,
-    pub created: Stamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Stamp>,
+}
+
+impl Plain for Seldom {
+    const PLAIN: &'static Self = &Self {
+        orphans: Few::NONE,
+        asks: Few::NONE,
+        stop: None,
+        after: Few::NONE,
+        until: None,
+        spent_before: Rare::PLAIN,
+        spent_below: Rare::PLAIN,
+        reserved: Rare::PLAIN,
+        aside: None,
+        used_before: Rare::PLAIN,
+        asks_done: Few::NONE,
+        sends: Few::NONE,
+        notices: Few::NONE,
+        telemetry: Few::NONE,
+        past: Few::NONE,
+        result: None,
+        late: None,
+        error: None,
+        ended: None,
+    };
+}
+
+impl Deref for Task {
+    type Target = Seldom;
+
+    fn deref(&self) -> &Seldom {
+        &self.seldom
+    }
 }
 
 /// What memory alone holds of a task; empty after a restart. Laid out as written, like `Task`.
@@ -341,7 +383,6 @@ impl Task {
             state: State::Queued,
             cause: None,
             reason: None,
-            stop: None,
             generation: 1,
             attempt: 1,
             tries: 1,
@@ -351,41 +392,24 @@ impl Task {
             session: None,
             turn: Turn::default(),
             evidence: Evidence::default(),
-            parent: parent.clone(),
+            parent: Arc::new(parent.clone()),
             launched_by: None,
             root,
             depth: 0,
             batch: batch.clone(),
-            after: Few::default(),
             arrival: 0,
-            until: None,
-            spent_before: Rare::default(),
             spent: Spend::default(),
-            spent_below: Rare::default(),
-            reserved: Rare::default(),
-            aside: None,
-            used_before: Rare::default(),
-            asks_done: Few::default(),
             breaker: Breaker::default(),
-            asks: Few::default(),
-            sends: Few::default(),
             sends_made: 0,
-            notices: Few::default(),
-            telemetry: Few::default(),
-            past: Few::default(),
-            orphans: Few::default(),
             unconfirmed: false,
-            result: None,
-            late: None,
-            error: None,
             flagged: false,
             adopted: false,
             tool: None,
             created,
             started: None,
-            ended: None,
             entered: created.tick,
             active: created.tick,
+            seldom: Rare::default(),
             live: Live::default(),
         }
     }
@@ -436,5 +460,17 @@ impl Task {
 
     pub fn notice(&self, generation: u32) -> Option<&Notice> {
         self.notices.iter().find(|notice| notice.generation == generation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_stays_small() {
+        // A hundred thousand of them are in memory: what few have goes into `Seldom`.
+        assert!(size_of::<Task>() <= 544, "{}", size_of::<Task>());
+        assert!(size_of::<Brief>() <= 160, "{}", size_of::<Brief>());
     }
 }

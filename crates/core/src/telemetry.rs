@@ -89,7 +89,7 @@ impl Completion {
             cause: task.cause,
             summary: summary(task),
             at: ended.wall,
-            parent: task.parent.clone(),
+            parent: (*task.parent).clone(),
             launched_by: task.launched_by,
             host: Arc::clone(&brief.host),
             session: task.session.clone(),

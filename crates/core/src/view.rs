@@ -144,7 +144,7 @@ impl TaskView {
             agent: brief.agent.clone(),
             model: task.model().map(ToString::to_string),
             session: task.session.as_ref().map(session),
-            parent: task.parent.clone(),
+            parent: (*task.parent).clone(),
             origin: brief.origin.as_ref().map(origin),
             batch: batch(&task.batch),
             depth: task.depth,
@@ -270,7 +270,7 @@ fn error(error: &crate::fact::HostError) -> ErrorView {
 }
 
 fn delivery(task: &Task, debrief: Option<&Debrief>) -> DeliveryView {
-    let silent = task.brief.notify == Notify::Silent || task.parent == ParentRef::None;
+    let silent = task.brief.notify == Notify::Silent || *task.parent == ParentRef::None;
     let (state, key, code) = match task.notices.last() {
         Some(notice) => (Some(notice.state), notice.debrief, notice.code),
         None if task.is_living() || silent => (None, None, None),

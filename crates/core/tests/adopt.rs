@@ -81,7 +81,7 @@ fn a2_adopted_by_another_parent_what_is_owed_moves_and_the_old_batch_shrinks() {
     assert!(!stage.wants_compose(p), "its batch has a living one");
     let session = stage.task(a).session.unwrap();
     stage.adopt(&session, task("a").parent(q));
-    assert_eq!(stage.task(a).parent, parent_ref(q));
+    assert_eq!(*stage.task(a).parent, parent_ref(q));
     assert!(stage.wants_compose(p), "the batch has shrunk to what is done");
     let sealed = stage.compose();
     assert_eq!(

@@ -16,7 +16,7 @@ use homing_core::outbox::{Debrief, Post, PostKind};
 use homing_core::payload::{Payload, TextRef};
 use homing_core::reason::{Caller, Reason};
 use homing_core::record::{OutboxRecord, Record, TaskRecord};
-use homing_core::spec::{Budget, Overrides, Spec, Spend};
+use homing_core::spec::{Budget, Model, Overrides, Spec, Spend};
 use homing_core::task::{Answer, BatchId, Live, Task};
 use homing_core::words::{Cause, Code, DeliveryState, State, Tri};
 use serde::Serialize;
@@ -79,7 +79,8 @@ fn a_rich_spec() -> Spec {
     spec.order.cwd = Some("/tmp/with space/ü".to_owned());
     spec.order.tools = vec!["bash".to_owned()];
     spec.order.delegate = true;
-    spec.brief.models[0].variant = Some("high".into());
+    let high = |model: &Model| Model { variant: Some("high".into()), ..model.clone() };
+    spec.brief.models = spec.brief.models.iter().map(high).collect();
     spec
 }
 

@@ -496,7 +496,7 @@ fn l17_what_a_child_launches_is_linked_to_it() {
     let linked = stage.task(grand);
     assert_eq!((linked.launched_by, linked.root, linked.depth), (Some(child), root, 2));
     assert_eq!(
-        linked.parent,
+        *linked.parent,
         stage::parent_ref("inbox:cli"),
         "--parent sets who is told, and only that"
     );

@@ -489,6 +489,19 @@ fn n12_a_lease_that_runs_out_gives_the_debrief_to_the_next_consumer() {
 }
 
 #[test]
+fn n12_a_lease_does_not_outlive_the_daemon_that_gave_it() {
+    let mut stage = Stage::new();
+    let id = stage.launch_running(task("a"));
+    stage.answer(id, "done");
+    let debrief = stage.seal("inbox:cli");
+    assert_eq!(stage.lease("inbox:cli"), Some(debrief.id));
+    stage.restart();
+    assert_eq!(stage.lease("inbox:cli"), Some(debrief.id), "its consumer comes again at once");
+    stage.ack_debrief(debrief.id);
+    assert_eq!(stage.times_notice(id, DeliveryState::Settled), 1);
+}
+
+#[test]
 fn n12_the_consumer_of_a_name_drains_its_keys_and_the_consumer_of_a_key_only_that() {
     let mut stage = Stage::new();
     let all = ["inbox:me", "inbox:me/a", "inbox:me/b", "inbox:mean"];

@@ -514,7 +514,7 @@ fn g12_a_cycle_of_parents_is_refused() {
     let b = stage.launch_running(task("b").by(a));
     let told = stage.adopt(&stage.session_of(a), task("a").parent(&format!("task:{b}")));
     assert_eq!(refused(&told), Code::LineageCycle);
-    assert_eq!(stage.task(a).parent, parent_ref("inbox:cli"));
+    assert_eq!(*stage.task(a).parent, parent_ref("inbox:cli"));
 }
 
 #[test]

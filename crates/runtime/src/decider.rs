@@ -102,6 +102,7 @@ impl Decider {
         loop {
             self.hand_on();
             self.release(stopping);
+            // What a release let go of may have been waited for by something else.
             if self.engine.has_open() && matches!(self.committer, Committer::Idle) {
                 continue;
             }

@@ -211,7 +211,7 @@ impl Launch {
                 host: self.host.into(),
                 agent: arc(self.agent),
                 name: arc(self.name),
-                models: self.models,
+                models: self.models.into(),
                 origin: self.origin,
                 notify,
                 key: None,

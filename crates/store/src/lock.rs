@@ -43,7 +43,7 @@ impl Holder {
 
 #[derive(Debug)]
 pub(crate) struct Lock {
-    _held: File,
+    held: File,
     path: PathBuf,
     made: bool,
 }
@@ -64,8 +64,12 @@ impl Lock {
         if !is_at(&file, path) {
             return Err(StoreError::Held { path: files.path() });
         }
-        Holder::own().write(&file);
-        Ok(Self { _held: file, path: path.clone(), made })
+        Ok(Self { held: file, path: path.clone(), made })
+    }
+
+    /// Says who holds it; only once the store is found to be one, as a refusal changes nothing.
+    pub(crate) fn sign(&self) {
+        Holder::own().write(&self.held);
     }
 
     /// Gives the claim up after a refusal, and leaves no file that was not there before.

@@ -39,7 +39,7 @@ pub struct SqliteStore {
     examined: Option<Recovered>,
     /// A commit failed so that its bytes may lie in the log all the same.
     unsettled: bool,
-    _lock: Lock,
+    lock: Lock,
 }
 
 impl fmt::Debug for SqliteStore {
@@ -76,8 +76,9 @@ impl SqliteStore {
             schema::migrate(&mut conn, &files)?;
         }
         let mark = MarkFile::open(&files.mark);
-        let mut store = Self { conn, files, mark, meta, examined, unsettled: false, _lock: lock };
+        let mut store = Self { conn, files, mark, meta, examined, unsettled: false, lock };
         store.settle_in()?;
+        store.lock.sign();
         Ok(store)
     }
 

@@ -57,8 +57,10 @@ impl Checker {
             let mut same = now.clone();
             // The journal grows; a late answer is kept, and what it left running is ended.
             same.seq = was.seq;
-            same.late = was.late;
-            same.orphans.clone_from(&was.orphans);
+            let seldom = same.seldom.change();
+            seldom.late = was.late;
+            seldom.orphans.clone_from(&was.orphans);
+            same.seldom.settle();
             same.unconfirmed = was.unconfirmed;
             same.live.look = was.live.look;
             self.hold(8, same == was, || format!("{task}: a stale {fact:?} changed the task"))?;

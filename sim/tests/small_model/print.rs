@@ -6,7 +6,7 @@ use homing_core::evidence::{EndSeen, Evidence};
 use homing_core::outbox::Debrief;
 use homing_core::record::{Record, TaskRecord};
 use homing_core::step::Written;
-use homing_core::task::{Live, Notice, Stop, Task, Turn as TaskTurn};
+use homing_core::task::{Live, Notice, Seldom, Stop, Task, Turn as TaskTurn};
 use homing_core::words::{Notify, State};
 use homing_core::world::Parent;
 
@@ -163,7 +163,6 @@ fn feed_task(task: &Task, tick: u64, to: &mut impl Hasher) {
         state,
         cause,
         reason: _,
-        stop,
         generation,
         attempt,
         tries,
@@ -178,38 +177,42 @@ fn feed_task(task: &Task, tick: u64, to: &mut impl Hasher) {
         root: _,
         depth: _,
         batch,
-        after,
         arrival: _,
-        until,
-        spent_before: _,
         spent: _,
-        spent_below: _,
-        reserved: _,
-        aside: _,
-        used_before: _,
         breaker: _,
-        asks_done: _,
-        asks,
-        sends,
         sends_made,
-        notices,
-        telemetry,
-        past,
-        orphans,
         unconfirmed,
-        result,
-        late,
-        error,
         flagged,
         adopted: _,
         tool: _,
         created: _,
         started: _,
-        ended: _,
         entered,
         active: _,
         live,
+        seldom,
     } = task;
+    let Seldom {
+        stop,
+        after,
+        until,
+        spent_before: _,
+        spent_below: _,
+        reserved: _,
+        aside: _,
+        used_before: _,
+        asks_done: _,
+        asks,
+        sends,
+        notices,
+        telemetry,
+        past,
+        orphans,
+        result,
+        late,
+        error,
+        ended: _,
+    } = &**seldom;
     (id, state, cause, generation, attempt, tries, interruptions, model).hash(to);
     (session, batch, telemetry, past.len(), unconfirmed, late.is_some()).hash(to);
     for notice in notices {

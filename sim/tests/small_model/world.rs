@@ -405,7 +405,7 @@ fn spec(n: usize, kind: Kind) -> Box<Spec> {
             host: "agent".into(),
             agent: None,
             name: None,
-            models: Vec::new(),
+            models: Vec::new().into(),
             origin: None,
             notify: if kind == Kind::Batched { Notify::Debrief } else { Notify::Each },
             key: Some(Digest::of(&[n as u8, 1])),

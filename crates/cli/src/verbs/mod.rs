@@ -6,6 +6,7 @@ pub mod cancel;
 pub mod completions;
 pub mod config;
 pub mod daemon;
+pub mod demo;
 pub mod doctor;
 pub mod events;
 pub mod inbox;

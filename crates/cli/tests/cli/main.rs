@@ -3,6 +3,7 @@
 #![expect(clippy::panic, reason = "a test ends where its set-up fails")]
 
 mod daemon;
+mod demo;
 mod home;
 mod read;
 mod run;

@@ -120,9 +120,10 @@ fn why_of_a_task_that_runs_says_what_is_missing_and_what_is_due() {
     let gate = scene.path("gate");
     assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
     let script = format!("read line < '{}'; echo kept", gate.display());
-    // A plain process may be quiet for ever: only what it was given ends it by itself.
-    let words = ["run", "--name", "left", "--timeout", "1h", "--", "sh", "-c", &script];
-    let mut child = scene.command(words).spawn().unwrap();
+    let mut child = scene
+        .command(["run", "--name", "left", "--timeout", "1h", "--", "sh", "-c", &script])
+        .spawn()
+        .unwrap();
     let open = std::fs::File::options().write(true).open(&gate).unwrap();
     child.kill().unwrap();
     finish(child);

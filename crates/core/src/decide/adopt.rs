@@ -44,7 +44,7 @@ impl Case<'_> {
 
     /// One session is one task; another parent takes over what is owed.
     fn adopt_again(&mut self, request: Request, task: &Task, spec: &Spec) {
-        if task.parent != spec.parent {
+        if *task.parent != spec.parent {
             if let Err((code, why)) = self.known_parent(task.id, &spec.parent) {
                 return self.out.refuse(request, code, why);
             }

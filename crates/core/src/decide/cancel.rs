@@ -72,7 +72,7 @@ impl Case<'_> {
             Verdict::Go(State::Stopping) if active(Bug::CancelAtOnce) => {
                 let stop = Some(Box::new(stop));
                 let (to, cause) = (State::Cancelled, Some(cause));
-                let told = Some((task.parent.clone(), task.batch.clone()))
+                let told = Some(((*task.parent).clone(), task.batch.clone()))
                     .filter(|(who, _)| *who != ParentRef::None);
                 self.out.task(
                     id,

@@ -34,7 +34,7 @@ impl Case<'_> {
             self.out.then(Then::Heirs(ParentRef::Task(id)));
         }
         if self.is_unreachable(&task.parent) {
-            self.out.then(Then::Heirs(task.parent.clone()));
+            self.out.then(Then::Heirs((*task.parent).clone()));
         }
         let mut at = task.launched_by;
         while let Some(above) = at.and_then(|up| self.world.task(up)) {

@@ -114,7 +114,7 @@ impl Case<'_> {
             }
             task = above;
         }
-        let top = &task.parent;
+        let top = &*task.parent;
         (*top != ParentRef::None && *top != *who && !self.is_unreachable(top)).then(|| top.clone())
     }
 }

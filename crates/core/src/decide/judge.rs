@@ -315,7 +315,7 @@ impl Case<'_> {
         let loses = active(Bug::CancelLoses) && ending.cause == Cause::Asked && good;
         let to = if loses { State::Completed } else { to };
         let forgets = active(Bug::NoNotice) && to == State::Completed;
-        let owes = said && task.parent != ParentRef::None && !forgets;
+        let owes = said && *task.parent != ParentRef::None && !forgets;
         self.out.task(
             task.id,
             TaskRecord::Moved {
@@ -325,7 +325,7 @@ impl Case<'_> {
                 stop: None,
                 until: None,
                 flagged: ending.flagged,
-                told: owes.then(|| (task.parent.clone(), task.batch.clone())),
+                told: owes.then(|| ((*task.parent).clone(), task.batch.clone())),
             },
         );
         if said && !owes {

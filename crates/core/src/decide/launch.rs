@@ -180,7 +180,7 @@ impl Case<'_> {
                     format!("{told} is below {id} and cannot be its parent"),
                 ));
             }
-            at = match self.world.task(up).map(|task| &task.parent) {
+            at = match self.world.task(up).map(|task| &*task.parent) {
                 Some(ParentRef::Task(next)) => Some(*next),
                 Some(_) | None => None,
             };

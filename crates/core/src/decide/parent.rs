@@ -96,7 +96,8 @@ impl Case<'_> {
         if !holds {
             return;
         }
-        let unhandled = matches!(&batch.1, Some(Origin { kind: OriginKind::Other(_), .. }));
+        let unhandled =
+            batch.1.as_ref().is_some_and(|origin| matches!(origin.kind, OriginKind::Other(_)));
         let debrief = Debrief {
             id,
             parent: who.clone(),

@@ -316,7 +316,7 @@ impl World {
         self.trees.or_default(task.root).resident += 1;
         self.index(&task);
         for parent in parents_of(&task) {
-            self.arm(&Who::Parent(Box::new(parent.clone())));
+            self.arm_parent(parent);
         }
         let id = task.id;
         self.tasks.insert(id, task);

@@ -66,9 +66,7 @@ impl World {
                 self.reservations.insert(*id, reservation.clone());
                 self.arm(&Who::Reservation(*id));
             }
-            Note::Released(id) => {
-                self.release(*id);
-            }
+            Note::Released(id) => self.release(*id),
         }
     }
 

@@ -160,8 +160,8 @@ fn one((seq, (task, generation, batch)): (&u64, &(TaskId, u32, BatchKey))) -> (u
 
 /// Everyone in whose index a task stands.
 pub(crate) fn parents_of(task: &Task) -> impl Iterator<Item = &ParentRef> {
-    let living = task.is_living() && task.parent != ParentRef::None;
-    living.then_some(&task.parent).into_iter().chain(task.notices.iter().map(|notice| &notice.to))
+    let living = task.is_living() && *task.parent != ParentRef::None;
+    living.then_some(&*task.parent).into_iter().chain(task.notices.iter().map(|notice| &notice.to))
 }
 
 fn batch_key(task: &Task, batch: &BatchId) -> BatchKey {
@@ -170,9 +170,9 @@ fn batch_key(task: &Task, batch: &BatchId) -> BatchKey {
 
 impl World {
     pub(crate) fn index_parent(&mut self, task: &Task, add: bool) {
-        if task.is_living() && task.parent != ParentRef::None {
+        if task.is_living() && *task.parent != ParentRef::None {
             let batched = task.brief.notify == Notify::Debrief;
-            let parent = self.parents.or_default(task.parent.clone());
+            let parent = self.parents.or_default((*task.parent).clone());
             if add {
                 parent.living.insert(task.id);
             } else {
@@ -359,7 +359,7 @@ impl World {
             self.parents.remove(who);
             self.disarm(&Who::Parent(Box::new(who.clone())));
         } else {
-            self.arm(&Who::Parent(Box::new(who.clone())));
+            self.arm_parent(who);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Who, World};
+use super::World;
 use crate::bugs::{Bug, active};
 use crate::ids::TaskId;
 use crate::limits::Limits;
@@ -39,13 +39,5 @@ impl World {
             world.insert_post(post);
         }
         world
-    }
-
-    /// The host is to be asked about this task: what a restart cannot know.
-    pub fn ask_host(&mut self, id: TaskId, tick: u64) {
-        if let Some(task) = self.tasks.get_mut(&id) {
-            task.live.probe = task.live.probe.or(Some(tick));
-            self.arm(&Who::Task(id));
-        }
     }
 }

@@ -131,6 +131,15 @@ impl World {
         }
     }
 
+    /// The same for a parent; most have nothing that is due.
+    pub(crate) fn arm_parent(&mut self, who: &ParentRef) {
+        let mut any = false;
+        self.parent_deadlines(who, &mut |_, _| any = true);
+        if any {
+            self.arm(&Who::Parent(Box::new(who.clone())));
+        }
+    }
+
     /// A look that is set stays where it is unless this one is earlier.
     fn arm_tick(&mut self, who: &Who, tick: u64) {
         let old = match who {

@@ -66,7 +66,7 @@ impl Ledger {
         let row = &self.rows[&id];
         assert_eq!(written.task_seq, row.seq, "the numbers of {id} have a gap");
         self.seen.tasks.insert(id);
-        self.seen.parents.insert(row.parent.clone());
+        self.seen.parents.insert((*row.parent).clone());
         self.seen.parents.insert(ParentRef::Task(id));
         self.seen.parents.extend(row.notices.iter().map(|notice| notice.to.clone()));
     }
@@ -162,8 +162,8 @@ impl Ledger {
         let mut living: BTreeMap<ParentRef, BTreeSet<TaskId>> = BTreeMap::new();
         let mut owed: BTreeMap<ParentRef, u32> = BTreeMap::new();
         for task in self.resident(world) {
-            if task.is_living() && task.parent != ParentRef::None {
-                living.entry(task.parent.clone()).or_default().insert(task.id);
+            if task.is_living() && *task.parent != ParentRef::None {
+                living.entry((*task.parent).clone()).or_default().insert(task.id);
             }
             for notice in &task.notices {
                 *owed.entry(notice.to.clone()).or_default() += 1;

@@ -24,7 +24,7 @@ pub fn task(name: &str) -> Launch {
         host: "script".into(),
         agent: None,
         name: Some(name.into()),
-        models: Vec::new(),
+        models: [].into(),
         origin: None,
         notify: Notify::Each,
         key: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use homing_core::ids::PostId;
 use homing_core::input::PostFact;
-use homing_core::refs::{Origin, OriginKind};
+use homing_core::refs::{Origin, OriginKind, Place};
 
 use super::run::{Runner, block_on};
 use crate::parent::{Message, Room};
@@ -14,12 +14,8 @@ pub trait RoomFactory: Send {
     fn room(&mut self) -> Arc<dyn Room>;
     /// Where messages of a case go.
     fn origin(&mut self) -> Origin {
-        Origin {
-            kind: OriginKind::Group,
-            room: "room".into(),
-            address: "!a:b".into(),
-            thread: None,
-        }
+        let (room, address) = ("room".into(), "!a:b".into());
+        Place { kind: OriginKind::Group, room, address, thread: None }.into()
     }
     /// Texts, in the order people read them.
     fn texts(&mut self) -> Vec<Vec<u8>>;

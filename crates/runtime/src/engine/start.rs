@@ -62,9 +62,12 @@ impl Engine {
         waiting.into_iter().map(reply).collect()
     }
 
-    fn fill(&mut self, memory: Memory, limits: Limits, now: Moment) {
+    fn fill(&mut self, mut memory: Memory, limits: Limits, now: Moment) {
         let rebooted = memory.rebooted;
         let ids: Vec<TaskId> = memory.tasks.iter().map(|task| task.id).collect();
+        for task in memory.tasks.iter_mut().filter(|task| is_to_be_asked(task)) {
+            task.live.probe = Some(now.tick);
+        }
         let mut touched = Touched::default();
         touched.debriefs.extend(memory.debriefs.iter().map(|debrief| debrief.id));
         touched.posts.extend(memory.posts.iter().map(|post| post.id));
@@ -88,6 +91,8 @@ impl Engine {
         for key in keys {
             self.run(Input::Then(Then::Pump { key, lender: None }), now);
         }
+        // A watch and a look each, at most times; a list that grows leaves holes as large as itself.
+        self.open.release.effects.reserve(2 * ids.len());
         // Not all at once: what is wanted of so many is large.
         for some in ids.chunks(DERIVED_AT_ONCE) {
             let tasks = some.iter().copied().collect();
@@ -96,34 +101,39 @@ impl Engine {
         self.derive(&touched, now);
     }
 
-    /// What a restart cannot know about one task is asked.
+    /// What a restart changes about one task.
     fn recover(&mut self, id: TaskId, rebooted: bool, now: Moment) {
         let Some(task) = self.world.task(id) else {
             return;
         };
-        let has_session = task.session.is_some();
-        let live = task.state.holds_slot() || task.state == State::WaitingChildren;
-        let perhaps_sent = matches!(task.state, State::Starting | State::Running)
-            && has_session
-            && (task.turn.phase == Phase::Unsent || active(Bug::RecoversAgain));
-        let unseen = task.state == State::Starting && !has_session;
+        let unseen = task.state == State::Starting && task.session.is_none();
         if unseen && rebooted && task.brief.caps.plain {
             // The claim that it may have left did not survive, either: it is not started a second time.
             let why = "the machine was started anew while it was being started".into();
             let fence = task.fence();
             self.run(Input::Observed { task: id, fence, fact: Fact::Interrupted { why } }, now);
-        } else if perhaps_sent {
+        } else if is_perhaps_sent(task) {
             let why = "a restart came between".into();
             let fence = task.fence();
             self.run(Input::Observed { task: id, fence, fact: Fact::PromptUnsure { why } }, now);
-        } else if live
-            && has_session
-            && task.evidence.exit.is_none()
-            && task.state != State::Stopping
-        {
-            self.world.ask_host(id, now.tick);
         } else if !task.is_living() {
             self.run(Input::Then(Then::Evict(id)), now);
         }
     }
+}
+
+/// The prompt may be with the host already: nobody wrote down that it was sent.
+fn is_perhaps_sent(task: &Task) -> bool {
+    matches!(task.state, State::Starting | State::Running)
+        && task.session.is_some()
+        && (task.turn.phase == Phase::Unsent || active(Bug::RecoversAgain))
+}
+
+/// What happened in its session meanwhile is not known: the host is asked.
+fn is_to_be_asked(task: &Task) -> bool {
+    let live = task.state.holds_slot() || task.state == State::WaitingChildren;
+    live && task.session.is_some()
+        && task.evidence.exit.is_none()
+        && task.state != State::Stopping
+        && !is_perhaps_sent(task)
 }

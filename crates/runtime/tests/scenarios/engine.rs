@@ -31,7 +31,7 @@ fn spec() -> Box<Spec> {
             host: "host".into(),
             agent: None,
             name: None,
-            models: Vec::new(),
+            models: [].into(),
             origin: None,
             notify: Notify::Each,
             key: None,

@@ -172,3 +172,20 @@ async fn a1_a_session_is_found_in_the_ledger_when_its_task_left_memory() {
     assert_eq!(soon(homing.adopt(ask("Watch."), &session)).await, Ok(id));
     soon(homing.stop()).await;
 }
+
+#[tokio::test]
+async fn l6_a_cancel_at_any_moment_of_a_start_is_confirmed() {
+    let mut stage = Stage::on(Disk::sqlite());
+    // Longer than the test waits: none of these is given up on.
+    stage.limits.stop_ms = 600_000;
+    let homing = stage.start();
+    for moment in 0..120 {
+        let id = launch(&homing, ask("@gate on")).await;
+        for _ in 0..moment % 40 {
+            tokio::task::yield_now().await;
+        }
+        soon(homing.cancel(id, None)).await.unwrap();
+        assert_eq!(end(&homing, id).await.state, State::Cancelled, "{moment}");
+    }
+    soon(homing.stop()).await;
+}

@@ -40,9 +40,7 @@ async fn drain(door: Door, consumer: String, inbox: ParentRef, out: Out) -> Opti
         }
         let next = tokio::select! {
             next = door.homing.next(&consumer, &inbox, WAIT) => next,
-            _ = closing.wait_for(|closing| *closing) => {
-                return Some(stream::aside("stopped", &json!({ "why": "the daemon stops" })));
-            }
+            _ = closing.wait_for(|closing| *closing) => return Some(stopped()),
             () = out.closed() => return None,
         };
         let delivered = match next {
@@ -57,9 +55,14 @@ async fn drain(door: Door, consumer: String, inbox: ParentRef, out: Out) -> Opti
                     return None;
                 }
             }
+            Err(_) if *closing.borrow() => return Some(stopped()),
             Err(refused) => return Some(stream::last_words(refused.into())),
         }
     }
+}
+
+fn stopped() -> String {
+    stream::aside("stopped", &json!({ "why": "the daemon stops" }))
 }
 
 async fn delivered(homing: &Homing, debrief: Debrief) -> Result<Delivered, Refused> {

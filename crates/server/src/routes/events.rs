@@ -146,6 +146,7 @@ impl Pages {
                         return Some(dropped(begun));
                     }
                 }
+                Err(_) if *closing.borrow() => return Some(stopped(self.after)),
                 Err(refused) => return Some(stream::last_words(refused.into())),
             }
         }

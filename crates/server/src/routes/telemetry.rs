@@ -127,6 +127,7 @@ impl Ends {
                     _ = closing.wait_for(|closing| *closing) => return Some(stopped(self.seen())),
                     () = out.closed() => return None,
                 },
+                Err(_) if *closing.borrow() => return Some(stopped(self.seen())),
                 Err(refused) => return Some(stream::last_words(refused.into())),
             }
         }

@@ -199,6 +199,9 @@ fn a_store_that_is_open_is_held() {
     let store = open(dir.path()).unwrap();
     let why = open(dir.path()).unwrap_err();
     assert!(matches!(why, StoreError::Held { .. }), "{why}");
+    let holder = homing_store::Holder::of(dir.path().join(DB)).unwrap();
+    assert_eq!(holder.pid, std::process::id());
+    assert!(holder.since > 0);
     drop(store);
     open(dir.path()).unwrap();
 }

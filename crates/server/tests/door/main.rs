@@ -1,0 +1,15 @@
+//! The door from outside: a real runtime on SQLite with a scripted host, a real unix socket, the real client.
+//! Every wait is bounded and on a condition.
+#![expect(clippy::unwrap_used, reason = "a test ends where its set-up fails")]
+#![expect(clippy::expect_used, reason = "a test ends where its set-up fails")]
+#![expect(clippy::panic, reason = "a test ends where its set-up fails")]
+
+mod asks;
+mod deliveries;
+mod environment;
+mod launch;
+mod read;
+mod refused;
+mod scene;
+mod streams;
+mod verbs;

@@ -5,8 +5,8 @@
 mod caller;
 mod config;
 mod daemon;
-mod ending;
 mod demo;
+mod ending;
 mod expected;
 mod home;
 mod ledger;
@@ -53,8 +53,8 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Verb {
     Demo(verbs::demo::Args),
-    Demo(verbs::demo::Args),
-    Run(run::Args),
+    Launch(Box<launch::Args>),
+    Run(Box<run::Args>),
     Ls(ls::Args),
     Show(show::Args),
     Output(output::Args),
@@ -110,8 +110,8 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
     let home = Home::find(cli.home)?;
     match cli.verb {
         Verb::Demo(args) => verbs::demo::run(&args),
-        Verb::Demo(args) => verbs::demo::run(&args),
-        Verb::Run(args) => run::run(&home, args),
+        Verb::Launch(args) => launch::run(&home, *args),
+        Verb::Run(args) => run::run(&home, *args),
         Verb::Ls(args) => ls::run(&home, &args),
         Verb::Show(args) => show::run(&home, &args),
         Verb::Output(args) => output::run(&home, &args),

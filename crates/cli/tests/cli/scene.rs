@@ -1,6 +1,7 @@
 //! A home of its own, and the binary run in it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
@@ -75,6 +76,44 @@ impl Scene {
     ) -> Said {
         let words = ["run"].iter().chain(&options).chain(&["--"]).chain(&command);
         finish(self.command(words).spawn().unwrap())
+    }
+}
+
+impl Scene {
+    /// A pipe that a command reads to its end.
+    pub fn gate(&self, name: &str) -> Gate {
+        let path = self.path(&format!("gate {name}"));
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        Gate { path }
+    }
+
+    /// Launches a command, and gives its id.
+    pub fn launch<const N: usize>(&self, name: &str, options: [&str; N], script: &str) -> String {
+        let words = ["launch", "--name", name].into_iter().chain(options);
+        let words = words.chain(["--", "sh", "-c", script]);
+        let said = finish(self.command(words).spawn().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.text().trim_end().to_owned()
+    }
+
+    pub fn show(&self, task: &str) -> Value {
+        self.homing(["show", task, "--json"]).json()
+    }
+}
+
+pub struct Gate {
+    path: PathBuf,
+}
+
+impl Gate {
+    /// What a shell says to wait here.
+    pub fn wait(&self) -> String {
+        format!("cat < '{}' > /dev/null", self.path.display())
+    }
+
+    /// Comes back once the command waits; the command goes on when this falls.
+    pub fn open(&self) -> File {
+        File::options().write(true).open(&self.path).unwrap()
     }
 }
 

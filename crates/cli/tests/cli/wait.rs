@@ -1,0 +1,108 @@
+//! `homing wait`: all, any, not for ever.
+
+use std::io::{BufRead, BufReader};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::scene::{Scene, finish};
+
+#[test]
+fn all_are_waited_for_and_each_is_told_once() {
+    let scene = Scene::new();
+    let gate = scene.gate("slow");
+    let slow = scene.launch("slow", [], &gate.wait());
+    let quick = scene.launch("quick", [], "true");
+    let mut child = scene.command(["wait", &slow[..9], "quick", "slow"]).spawn().unwrap();
+    let mut told = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    told.read_line(&mut line).unwrap();
+    assert_eq!(line, format!("{quick}  completed\n"), "told as soon as it has ended");
+    drop(gate.open());
+    line.clear();
+    told.read_line(&mut line).unwrap();
+    assert_eq!(line, format!("{slow}  completed\n"));
+    line.clear();
+    assert_eq!(told.read_line(&mut line).unwrap(), 0, "{line}");
+    assert_eq!(finish(child).code, Some(0));
+}
+
+#[test]
+fn one_that_ends_otherwise_is_exit_code_1() {
+    let scene = Scene::new();
+    scene.launch("well", [], "true");
+    scene.launch("badly", [], "exit 3");
+    let said = scene.homing(["wait", "well", "badly", "--json"]);
+    assert_eq!(said.code, Some(1));
+    let mut states: Vec<String> = said.json().as_array().unwrap().iter().map(told).collect();
+    states.sort();
+    assert_eq!(states, ["badly failed", "well completed"]);
+}
+
+fn told(task: &serde_json::Value) -> String {
+    format!("{} {}", task["name"].as_str().unwrap(), task["state"].as_str().unwrap())
+}
+
+#[test]
+fn any_ends_with_the_first() {
+    let scene = Scene::new();
+    let gate = scene.gate("slow");
+    scene.launch("slow", [], &gate.wait());
+    let quick = scene.launch("quick", [], "true");
+    let said = scene.homing(["wait", "--any", "slow", "quick"]);
+    assert_eq!((said.code, said.text()), (Some(0), format!("{quick}  completed\n").as_str()));
+    assert_eq!(scene.show("slow")["state"], "running");
+}
+
+#[test]
+fn a_time_that_is_up_is_exit_code_4_and_names_what_goes_on() {
+    let scene = Scene::new();
+    let gate = scene.gate("slow");
+    let slow = scene.launch("slow", [], &gate.wait());
+    scene.launch("quick", [], "true");
+    assert_eq!(scene.homing(["wait", "quick"]).code, Some(0));
+    for words in
+        [vec!["wait", "slow"], vec!["wait", "slow", "--any"], vec!["wait", "slow", "quick"]]
+    {
+        let words = words.iter().chain(&["--timeout", "100ms"]);
+        let said = finish(scene.command(words).spawn().unwrap());
+        assert_eq!(said.code, Some(4), "{}", said.err);
+        assert!(said.err.contains(&format!("not ended: {slow}\n")), "{}", said.err);
+        assert!(said.err.contains("try: a longer --timeout"), "{}", said.err);
+    }
+    assert_eq!(scene.show("slow")["state"], "running", "waiting changes nothing");
+}
+
+#[test]
+fn what_is_not_there_is_found_out_before_anything_is_waited_for() {
+    let scene = Scene::new();
+    let said = scene.homing(["wait", "nobody"]);
+    assert_eq!(said.code, Some(3));
+    assert!(!scene.home.exists(), "asking makes nothing");
+    let gate = scene.gate("slow");
+    scene.launch("slow", [], &gate.wait());
+    let said = scene.homing(["wait", "slow", "nobody"]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    scene.launch("slow", [], "true");
+    let said = scene.homing(["wait", "slow"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("means more than one task"), "{}", said.err);
+}
+
+#[test]
+fn an_interrupt_ends_the_waiting_and_not_the_task() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let scene = Scene::new();
+        let gate = scene.gate("slow");
+        scene.launch("slow", [], &gate.wait());
+        scene.launch("quick", [], "true");
+        let mut child = scene.command(["wait", "quick", "slow"]).spawn().unwrap();
+        // Once it told of one, it waits for the other, and listens to signals.
+        let mut told = BufReader::new(child.stdout.take().unwrap());
+        told.read_line(&mut String::new()).unwrap();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(finish(child).code, Some(130));
+        assert_eq!(scene.show("slow")["state"], "running");
+        drop(gate.open());
+        assert_eq!(scene.homing(["wait", "slow"]).code, Some(0));
+    }
+}

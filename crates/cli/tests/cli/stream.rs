@@ -1,11 +1,8 @@
 //! `logs` and `events`, as they are and as they come; completions.
 
-use std::io::{BufRead, BufReader};
-
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use serde_json::Value;
 
-use crate::scene::{Scene, finish, until};
+use crate::scene::{Reading, Scene, finish, until};
 
 #[test]
 fn logs_are_what_was_written() {
@@ -25,16 +22,11 @@ fn logs_are_followed_to_the_end() {
     let scene = Scene::new();
     let gate = scene.gate("slow");
     scene.launch("slow", [], &format!("echo first; {}; echo last", gate.wait()));
-    let mut child = scene.command(["logs", "-f", "slow"]).spawn().unwrap();
-    let mut told = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    told.read_line(&mut line).unwrap();
-    assert_eq!(line, "first\n");
+    let mut logs = scene.reading(["logs", "-f", "slow"]);
+    assert_eq!(logs.line().as_deref(), Some("first"));
     drop(gate.open());
-    line.clear();
-    told.read_line(&mut line).unwrap();
-    assert_eq!(line, "last\n");
-    let said = finish(child);
+    assert_eq!(logs.line().as_deref(), Some("last"));
+    let said = logs.finish();
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
 }
 
@@ -43,64 +35,60 @@ fn an_interrupt_ends_the_reading_and_not_the_task() {
     let scene = Scene::new();
     let gate = scene.gate("slow");
     scene.launch("slow", [], &format!("echo first; {}", gate.wait()));
-    for words in [["logs", "slow", "-f"].as_slice(), &["events", "-f"]] {
-        let mut child = scene.command(words).spawn().unwrap();
-        let mut told = BufReader::new(child.stdout.take().unwrap());
-        told.read_line(&mut String::new()).unwrap();
-        kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        let said = finish(child);
+    for words in [["logs", "slow", "-f"], ["events", "-f", "--json"]] {
+        let mut reading = scene.reading(words);
+        assert!(reading.line().is_some());
+        reading.signal(Signal::INT);
+        let said = reading.finish();
         assert_eq!((said.code, said.err.as_str()), (Some(130), ""), "{words:?}");
     }
-    assert_eq!(scene.show("slow")["state"], "running");
+    assert!(scene.lives("slow"));
 }
 
 #[test]
 fn events_are_followed_until_the_daemon_is_stopped() {
     let scene = Scene::new();
     scene.run(["--name", "before"], ["true"]);
-    let mut child = scene.command(["events", "-f", "--after", "2"]).spawn().unwrap();
-    let told = BufReader::new(child.stdout.take().unwrap());
-    let mut lines = told.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    assert_eq!(lines.next().unwrap()["seq"], 3);
+    let mut events = scene.reading(["events", "-f", "--after", "2"]);
+    assert_eq!(events.json().unwrap()["seq"], 3);
     let id = scene.launch("later", [], "true");
-    let mut seq = 3;
-    let later = lines.by_ref().find(|line| {
-        seq += 1;
-        assert_eq!(line["seq"], seq, "no gaps");
-        line["kind"] == "accepted"
-    });
-    assert_eq!(later.unwrap()["task"], id.as_str());
+    let last = accepted(&mut events, 3, &id);
     assert_eq!(scene.homing(["wait", "later"]).code, Some(0));
     assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
-    let last = lines.last().unwrap()["seq"].clone();
-    let said = finish(child);
+    let last = std::iter::from_fn(|| events.json()).last().unwrap()["seq"].as_u64().max(Some(last));
+    let said = events.finish();
     assert_eq!(said.code, Some(6));
     assert!(said.err.contains("the daemon was stopped"), "{}", said.err);
-    assert!(said.err.contains(&format!("try: homing events -f --after {last}")), "{}", said.err);
+    let hint = format!("try: homing events -f --after {}", last.unwrap());
+    assert!(said.err.contains(&hint), "{}", said.err);
+}
+
+/// Reads on, number by number, until this task was accepted; with the number of that.
+fn accepted(events: &mut Reading, mut seq: u64, id: &str) -> u64 {
+    while let Some(event) = events.json() {
+        seq += 1;
+        assert_eq!(event["seq"], seq, "no gaps, nothing twice");
+        if event["kind"] == "accepted" && event["task"] == id {
+            return seq;
+        }
+    }
+    panic!("the events end before {id} is accepted");
 }
 
 #[test]
 fn events_go_on_when_the_daemon_is_killed() {
     let scene = Scene::new();
     scene.run([], ["true"]);
-    let mut child = scene.command(["events", "-f"]).spawn().unwrap();
-    let told = BufReader::new(child.stdout.take().unwrap());
-    let mut lines = told.lines().map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap());
-    assert_eq!(lines.next().unwrap()["seq"], 1);
+    let mut events = scene.reading(["events", "-f"]);
+    assert_eq!(events.json().unwrap()["seq"], 1);
     let pid = scene.homing(["daemon", "status", "--json"]).json()["pid"].as_i64().unwrap();
     let daemon = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     kill_process(daemon, Signal::KILL).unwrap();
     until(|| test_kill_process(daemon).is_err());
     let id = scene.launch("later", [], "true");
-    let mut seq = 1;
-    let later = lines.by_ref().find(|line| {
-        seq += 1;
-        assert_eq!(line["seq"], seq, "no gaps, nothing twice");
-        line["kind"] == "accepted" && line["task"] == id.as_str()
-    });
-    assert!(later.is_some());
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(finish(child).code, Some(130));
+    accepted(&mut events, 1, &id);
+    events.signal(Signal::TERM);
+    assert_eq!(events.finish().code, Some(130));
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! `homing wait`: all, any, not for ever.
 
-use std::io::{BufRead, BufReader};
-
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::scene::{Scene, finish};
 
@@ -12,18 +10,13 @@ fn all_are_waited_for_and_each_is_told_once() {
     let gate = scene.gate("slow");
     let slow = scene.launch("slow", [], &gate.wait());
     let quick = scene.launch("quick", [], "true");
-    let mut child = scene.command(["wait", &slow[..9], "quick", "slow"]).spawn().unwrap();
-    let mut told = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    told.read_line(&mut line).unwrap();
-    assert_eq!(line, format!("{quick}  completed\n"), "told as soon as it has ended");
+    let mut wait = scene.reading(["wait", &slow[..9], "quick", "slow"]);
+    let line = wait.line();
+    assert_eq!(line, Some(format!("{quick}  completed")), "told as soon as it has ended");
     drop(gate.open());
-    line.clear();
-    told.read_line(&mut line).unwrap();
-    assert_eq!(line, format!("{slow}  completed\n"));
-    line.clear();
-    assert_eq!(told.read_line(&mut line).unwrap(), 0, "{line}");
-    assert_eq!(finish(child).code, Some(0));
+    assert_eq!(wait.line(), Some(format!("{slow}  completed")));
+    assert_eq!(wait.line(), None);
+    assert_eq!(wait.finish().code, Some(0));
 }
 
 #[test]
@@ -50,7 +43,7 @@ fn any_ends_with_the_first() {
     let quick = scene.launch("quick", [], "true");
     let said = scene.homing(["wait", "--any", "slow", "quick"]);
     assert_eq!((said.code, said.text()), (Some(0), format!("{quick}  completed\n").as_str()));
-    assert_eq!(scene.show("slow")["state"], "running");
+    assert!(scene.lives("slow"), "waiting changes nothing");
 }
 
 #[test]
@@ -69,7 +62,7 @@ fn a_time_that_is_up_is_exit_code_4_and_names_what_goes_on() {
         assert!(said.err.contains(&format!("not ended: {slow}\n")), "{}", said.err);
         assert!(said.err.contains("try: a longer --timeout"), "{}", said.err);
     }
-    assert_eq!(scene.show("slow")["state"], "running", "waiting changes nothing");
+    assert!(scene.lives("slow"), "waiting changes nothing");
 }
 
 #[test]
@@ -95,13 +88,12 @@ fn an_interrupt_ends_the_waiting_and_not_the_task() {
         let gate = scene.gate("slow");
         scene.launch("slow", [], &gate.wait());
         scene.launch("quick", [], "true");
-        let mut child = scene.command(["wait", "quick", "slow"]).spawn().unwrap();
+        let mut wait = scene.reading(["wait", "quick", "slow"]);
         // Once it told of one, it waits for the other, and listens to signals.
-        let mut told = BufReader::new(child.stdout.take().unwrap());
-        told.read_line(&mut String::new()).unwrap();
-        kill_process(Pid::from_child(&child), signal).unwrap();
-        assert_eq!(finish(child).code, Some(130));
-        assert_eq!(scene.show("slow")["state"], "running");
+        assert!(wait.line().is_some());
+        wait.signal(signal);
+        assert_eq!(wait.finish().code, Some(130));
+        assert!(scene.lives("slow"), "waiting changes nothing");
         drop(gate.open());
         assert_eq!(scene.homing(["wait", "slow"]).code, Some(0));
     }

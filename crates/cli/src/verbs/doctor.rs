@@ -1,53 +1,167 @@
-//! `homing doctor`: verifies the home and every row that is kept in it. Changes nothing.
+//! `homing doctor`: verifies the home, its settings, its daemon, and every row that is kept. Needs no daemon, starts
+//! none, changes nothing.
 
-use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::daemon::{self, Note};
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::ledger::Ledger;
 use crate::out;
+use crate::verbs::daemon::blocking;
 
 const EXAMPLES: &str = "\
 Examples:
   homing doctor
+  homing doctor --json
   homing doctor --home /srv/homing
 
-Exit code 0 when all is well, 1 when something is not.";
+Exit code 0 when all is well, 1 when something is not; then it says what to try.";
 
-/// Check the home: every row of the ledger, and who else could read it
+/// Check the home: who else could read it, its settings, its daemon, every row of the ledger
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct Args {}
+pub struct Args {
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
 
-pub fn run(home: &Home, _: &Args) -> anyhow::Result<u8> {
-    let mut text = format!("home      {}\n", home.dir().display());
-    let mut well = true;
-    if let Ok(found) = std::fs::metadata(home.dir())
-        && found.permissions().mode() & 0o077 != 0
-    {
-        well = false;
-        let mode = found.permissions().mode() & 0o777;
-        writeln!(text, "mode      {mode:03o}: others can look into it; try: chmod 700 on it")?;
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    what: &'static str,
+    well: bool,
+    says: String,
+    /// What to try.
+    hint: Option<String>,
+}
+
+impl Check {
+    fn well(what: &'static str, says: impl Into<String>) -> Self {
+        Self { what, well: true, says: says.into(), hint: None }
     }
-    match Ledger::open(home)? {
-        None => writeln!(text, "ledger    none yet: nothing was ever kept here")?,
-        Some(ledger) => {
-            let head = ledger.reader().head().map_err(Expected::from)?;
-            let damage = ledger.reader().check().map_err(Expected::from)?;
-            writeln!(text, "ledger    {head} journal lines, {} damaged", damage.len())?;
-            for each in &damage {
-                well = false;
-                writeln!(
-                    text,
-                    "          {}: {}",
-                    out::plain(&each.place, 120),
-                    out::plain(&each.what, 400)
-                )?;
-            }
-        }
+
+    fn not(what: &'static str, says: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { what, well: false, says: says.into(), hint: Some(hint.into()) }
     }
-    text.push_str(if well { "all is well\n" } else { "not all is well\n" });
-    out::write(text.as_bytes())?;
+}
+
+pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
+    let mut checks = vec![
+        Check::well("version", env!("CARGO_PKG_VERSION")),
+        Check::well("home", home.dir().display().to_string()),
+    ];
+    checks.extend(mode(home));
+    checks.push(settings(home));
+    checks.extend(serving(home)?);
+    checks.extend(ledger(home)?);
+    let well = checks.iter().all(|check| check.well);
+    if args.json {
+        out::json(&serde_json::json!({ "well": well, "checks": checks }))?;
+    } else {
+        let mut text: String = checks.iter().map(line).collect();
+        text.push_str(if well { "all is well\n" } else { "not all is well\n" });
+        out::write(text.as_bytes())?;
+    }
     Ok(u8::from(!well))
+}
+
+fn line(check: &Check) -> String {
+    let hint = check.hint.as_deref().map(|hint| format!("; try: {}", out::plain(hint, 400)));
+    let (says, hint) = (out::plain(&check.says, 600), hint.unwrap_or_default());
+    format!("{:8}  {says}{hint}\n", check.what)
+}
+
+/// Whether others can look into it.
+fn mode(home: &Home) -> Option<Check> {
+    let mode = std::fs::metadata(home.dir()).ok()?.permissions().mode() & 0o777;
+    let says = format!("{mode:03o}: others can look into it");
+    Some(match mode & 0o077 {
+        0 => Check::well("mode", format!("{mode:03o}: its owner's alone")),
+        _ => Check::not("mode", says, format!("chmod 700 '{}'", home.dir().display())),
+    })
+}
+
+fn settings(home: &Home) -> Check {
+    let path = Config::path(home);
+    match Config::read(home) {
+        Ok(_) if path.exists() => Check::well("settings", path.display().to_string()),
+        Ok(_) => Check::well("settings", "all defaults: there is no homing.toml"),
+        Err(why) => Check::not("settings", why.to_string(), why.hint().unwrap_or_default()),
+    }
+}
+
+/// The daemon, and the socket it is reached at.
+fn serving(home: &Home) -> Result<Vec<Check>, Expected> {
+    let Some(note) = Note::read(home)? else {
+        return Ok(vec![Check::well("daemon", "none runs; any verb starts one")]);
+    };
+    if note.process().is_none() {
+        let says =
+            format!("none runs: {} ended without a word; any verb starts the next", note.pid);
+        return Ok(vec![Check::well("daemon", says)]);
+    }
+    Ok(vec![answering(home, &note)?, socket(&note.socket)])
+}
+
+fn answering(home: &Home, note: &Note) -> Result<Check, Expected> {
+    let status = match daemon::running(home)? {
+        Some((_, client)) => blocking(async { Ok(client.status().await?) }).ok(),
+        None => None,
+    };
+    let restart = "homing daemon stop; any verb starts the next, and commands run on";
+    Ok(match status {
+        None => {
+            let says = format!("{} runs and does not answer", note.pid);
+            Check::not("daemon", says, format!("kill {}; commands run on", note.pid))
+        }
+        Some(status) if status.version != env!("CARGO_PKG_VERSION") => {
+            let says = format!("{} is of version {}", status.pid, status.version);
+            Check::not("daemon", says, restart)
+        }
+        Some(status) => {
+            let says = format!("{} since {}, version {}", status.pid, status.since, status.version);
+            Check::well("daemon", says)
+        }
+    })
+}
+
+fn socket(path: &Path) -> Check {
+    let place = path.display();
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.permissions().mode() & 0o077 == 0 => {
+            Check::well("socket", place.to_string())
+        }
+        Ok(_) => Check::not(
+            "socket",
+            format!("{place}: others can use it"),
+            format!("chmod 600 '{place}'"),
+        ),
+        Err(why) => Check::not("socket", format!("{place}: {why}"), "homing daemon stop"),
+    }
+}
+
+/// Every row.
+fn ledger(home: &Home) -> Result<Vec<Check>, Expected> {
+    let Some(ledger) = Ledger::open(home)? else {
+        return Ok(vec![Check::well("ledger", "none yet: nothing was ever kept here")]);
+    };
+    let head = ledger.reader().head()?;
+    let damage = ledger.reader().check()?;
+    let says = format!("{head} journal lines, {} damaged", damage.len());
+    if damage.is_empty() {
+        return Ok(vec![Check::well("ledger", says)]);
+    }
+    let hint = "put a copy of the home in its place; a wrong value is never told";
+    let mut all = vec![Check::not("ledger", says, hint)];
+    all.extend(damage.iter().map(|each| {
+        let says = format!("{}: {}", each.place, each.what);
+        Check { what: "damaged", well: false, says, hint: None }
+    }));
+    Ok(all)
 }

@@ -2,10 +2,17 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where its set-up fails")]
 #![expect(clippy::panic, reason = "a test ends where its set-up fails")]
 
+mod cancel;
 mod daemon;
 mod demo;
 mod home;
+mod inbox;
+mod launch;
+mod output;
 mod read;
+mod resume;
 mod run;
 mod scene;
+mod stream;
 mod usage;
+mod wait;

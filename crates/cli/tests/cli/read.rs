@@ -63,7 +63,8 @@ fn show_tells_one_task_found_by_id_beginning_or_name() {
          delivery  settled\nresult  5 bytes\n| half\n"
     );
     for text in [&id[..9], "half done"] {
-        assert_eq!(scene.homing(["show", text]).out, said.out, "{text}");
+        let again = scene.homing(["show", text]);
+        assert_eq!(steady(again.text(), &id), steady(said.text(), &id), "{text}");
     }
     assert_eq!(scene.homing(["show", &id, "--json"]).json()["result"]["text"], "half\n");
 }
@@ -120,9 +121,10 @@ fn why_of_a_task_that_runs_says_what_is_missing_and_what_is_due() {
     let gate = scene.path("gate");
     assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
     let script = format!("read line < '{}'; echo kept", gate.display());
-    // A plain process may be quiet for ever: only what it was given ends it by itself.
-    let words = ["run", "--name", "left", "--timeout", "1h", "--", "sh", "-c", &script];
-    let mut child = scene.command(words).spawn().unwrap();
+    let mut child = scene
+        .command(["run", "--name", "left", "--timeout", "1h", "--", "sh", "-c", &script])
+        .spawn()
+        .unwrap();
     let open = std::fs::File::options().write(true).open(&gate).unwrap();
     child.kill().unwrap();
     finish(child);
@@ -171,7 +173,34 @@ fn doctor_finds_all_well_and_says_what_is_not() {
     std::fs::set_permissions(&scene.home, std::fs::Permissions::from_mode(0o755)).unwrap();
     let said = scene.homing(["doctor"]);
     assert_eq!(said.code, Some(1));
-    assert!(said.text().contains("755: others can look into it"), "{}", said.text());
+    assert!(
+        said.text().contains("755: others can look into it; try: chmod 700"),
+        "{}",
+        said.text()
+    );
+    let said = scene.homing(["doctor", "--json"]);
+    assert_eq!((said.code, &said.json()["well"]), (Some(1), &false.into()));
+    let not: Vec<serde_json::Value> = said.json()["checks"].as_array().unwrap().clone();
+    let not: Vec<&serde_json::Value> = not.iter().filter(|check| check["well"] == false).collect();
+    assert_eq!((not.len(), &not[0]["what"]), (1, &"mode".into()), "{not:?}");
+}
+
+#[test]
+fn doctor_needs_no_daemon_and_starts_none() {
+    let scene = Scene::new();
+    scene.run([], ["true"]);
+    let said = scene.homing(["doctor"]);
+    assert!(said.text().contains(env!("CARGO_PKG_VERSION")), "{}", said.text());
+    assert!(said.text().contains("\nsocket    /"), "{}", said.text());
+    assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
+    let said = scene.homing(["doctor"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.text().contains("daemon    none runs; any verb starts one"), "{}", said.text());
+    assert_eq!(scene.homing(["daemon", "status"]).code, Some(6));
+    std::fs::write(scene.home.join("homing.toml"), "[limits]\ndept = 1\n").unwrap();
+    let said = scene.homing(["doctor"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.text().contains("did you mean \"depth\"?"), "{}", said.text());
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! A home of its own, and the binary run in it.
 
 use std::ffi::OsStr;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -75,6 +77,94 @@ impl Scene {
     ) -> Said {
         let words = ["run"].iter().chain(&options).chain(&["--"]).chain(&command);
         finish(self.command(words).spawn().unwrap())
+    }
+}
+
+impl Scene {
+    /// A pipe that a command reads to its end.
+    pub fn gate(&self, name: &str) -> Gate {
+        let path = self.path(&format!("gate {name}"));
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        Gate { path }
+    }
+
+    /// Launches a command, and gives its id.
+    pub fn launch<const N: usize>(&self, name: &str, options: [&str; N], script: &str) -> String {
+        let words = ["launch", "--name", name].into_iter().chain(options);
+        let words = words.chain(["--", "sh", "-c", script]);
+        let said = finish(self.command(words).spawn().unwrap());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.text().trim_end().to_owned()
+    }
+
+    pub fn show(&self, task: &str) -> Value {
+        self.homing(["show", task, "--json"]).json()
+    }
+}
+
+impl Scene {
+    /// Whether it has not ended.
+    pub fn lives(&self, task: &str) -> bool {
+        self.show(task)["ended_at"].is_null()
+    }
+
+    /// Starts one whose output is read as it comes.
+    pub fn reading<const N: usize>(&self, words: [&str; N]) -> Reading {
+        let mut child = self.command(words).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Reading { child: Some(child), lines }
+    }
+}
+
+/// One that runs beside the test, and not longer than it.
+pub struct Reading {
+    child: Option<Child>,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Reading {
+    /// The next line, without its end; none at the end of all.
+    pub fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let read = self.lines.read_line(&mut line).unwrap();
+        (read > 0).then(|| line.trim_end().to_owned())
+    }
+
+    pub fn json(&mut self) -> Option<Value> {
+        self.line().map(|line| serde_json::from_str(&line).unwrap())
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(self.child.as_ref().unwrap()), signal).unwrap();
+    }
+
+    pub fn finish(mut self) -> Said {
+        finish(self.child.take().unwrap())
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+pub struct Gate {
+    path: PathBuf,
+}
+
+impl Gate {
+    /// What a shell says to wait here.
+    pub fn wait(&self) -> String {
+        format!("cat < '{}' > /dev/null", self.path.display())
+    }
+
+    /// Comes back once the command waits; the command goes on when this falls.
+    pub fn open(&self) -> File {
+        File::options().write(true).open(&self.path).unwrap()
     }
 }
 

@@ -57,7 +57,7 @@ pub struct Options {
     #[arg(long)]
     delegate: bool,
 
-    /// Who is told of its end [default: HOMING_PARENT, else the calling task, else inbox:cli]
+    /// Who is told of its end [default: the calling task, else HOMING_PARENT, else inbox:cli]
     #[arg(long, value_name = "REF")]
     parent: Option<ParentRef>,
 

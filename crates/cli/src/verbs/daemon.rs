@@ -1,7 +1,7 @@
 //! `homing daemon`: the one process that runs a home's tasks. Any verb starts it; these say so themselves.
 
 use homing_client::Client;
-use homing_core::wire::Status;
+use homing_core::wire::{Status, Stopping};
 use homing_hosts::system::processes::ended;
 use homing_store::Holder;
 
@@ -37,12 +37,20 @@ enum What {
         detached: bool,
     },
     /// See that a daemon runs
-    Start,
+    Start {
+        /// Print who serves this home as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// End the daemon; commands run on
     Stop {
         /// Cancel every living task first, and wait for their ends
         #[arg(long)]
         children: bool,
+
+        /// Print what came of it as JSON; null when none ran
+        #[arg(long)]
+        json: bool,
     },
     /// Tell who serves this home
     Status {
@@ -60,11 +68,11 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
             let turn = daemon::turn(home)?;
             daemon::serve(home, Some(turn))
         }
-        What::Start => {
+        What::Start { json } => {
             let client = daemon::ensure(home)?;
-            told(&blocking(async { Ok(client.status().await?) })?, false)
+            told(&blocking(async { Ok(client.status().await?) })?, json)
         }
-        What::Stop { children } => stop(home, children),
+        What::Stop { children, json } => stop(home, children, json),
         What::Status { json } => status(home, json),
     }
 }
@@ -81,15 +89,16 @@ fn serve_detached(home: &Home) -> anyhow::Result<u8> {
     served
 }
 
-fn stop(home: &Home, children: bool) -> anyhow::Result<u8> {
+fn stop(home: &Home, children: bool, json: bool) -> anyhow::Result<u8> {
     let Some((note, client)) = daemon::running(home)? else {
-        return not_answering(home).map_or_else(
-            || {
-                out::warn(&format!("no daemon runs for {}", home.dir().display()));
-                Ok(0)
-            },
-            |held| Err(held.into()),
-        );
+        if let Some(held) = not_answering(home) {
+            return Err(held.into());
+        }
+        if json {
+            out::json(&None::<Stopping>)?;
+        }
+        out::warn(&format!("no daemon runs for {}", home.dir().display()));
+        return Ok(0);
     };
     let stopping = blocking(async {
         let stopping = client.stop(children).await?;
@@ -98,6 +107,9 @@ fn stop(home: &Home, children: bool) -> anyhow::Result<u8> {
         }
         Ok(stopping)
     })?;
+    if json {
+        out::json(&stopping)?;
+    }
     for id in &stopping.left {
         out::warn(&format!("homing: {id} has not ended: its stop is not confirmed"));
     }

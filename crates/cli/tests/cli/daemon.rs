@@ -80,6 +80,17 @@ fn r2_a_second_daemon_refuses_and_says_who_holds_the_home() {
 }
 
 #[test]
+fn starting_and_stopping_speak_json() {
+    let scene = Scene::new();
+    assert_eq!(scene.homing(["daemon", "stop", "--json"]).json(), Value::Null);
+    let started = scene.homing(["daemon", "start", "--json"]).json();
+    assert_eq!(started["home"], scene.home.to_str().unwrap());
+    let stopped = scene.homing(["daemon", "stop", "--children", "--json"]).json();
+    let expected = serde_json::json!({ "pid": started["pid"], "cancelled": 0, "left": [] });
+    assert_eq!(stopped, expected);
+}
+
+#[test]
 fn many_verbs_at_once_start_one_daemon() {
     let scene = Scene::new();
     let many: Vec<Child> = (0..8)

@@ -21,7 +21,8 @@ pub enum Note {
     Evicted(TaskId),
     /// The store lets go of these with the group.
     Purged(Box<Purge>),
-    Active(TaskId),
+    /// It moves; whether its deadlines must be looked at because of that.
+    Active(TaskId, bool),
     Observed(TaskId),
     ProbeAsked(TaskId),
     /// Asking the host came to an end; whether it said something.

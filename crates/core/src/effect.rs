@@ -214,11 +214,9 @@ pub fn debrief_wants(debrief: &Debrief, world: &World, out: &mut Vec<Effect>) {
 
 /// What a post wants done now: the first of its room alone.
 pub fn post_wants(post: &Post, world: &World, out: &mut Vec<Effect>) {
-    let room = (Arc::clone(&post.origin.room), Arc::clone(&post.origin.address));
-    let first = world.rooms.get(&room).and_then(|queue| queue.first_key_value()).map(|(_, id)| *id);
     let wanted =
         matches!(post.state, DeliveryState::Sealed | DeliveryState::Sent) && post.next == 0;
-    if wanted && first == Some(post.id) {
+    if wanted && world.first_in_room(post) == Some(post.id) {
         out.push(Effect::Post { post: post.id, origin: post.origin.clone(), tries: post.tries });
     }
 }

@@ -1,44 +1,44 @@
-//! A list that is mostly empty: one word until something is in it. A task has many of these, and there are
-//! many tasks.
+//! A list that is mostly empty: one word until something is in it, one allocation then. A task has many of
+//! these, and there are many tasks.
 
 use std::ops::{Deref, DerefMut};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thin_vec::ThinVec;
 
 /// See the module. Read it as a slice.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[expect(clippy::box_collection, reason = "one word instead of three is what it is for")]
-pub struct Few<T>(Option<Box<Vec<T>>>);
+pub struct Few<T>(ThinVec<T>);
 
 impl<T> Few<T> {
-    pub const NONE: Self = Self(None);
+    pub const NONE: Self = Self(ThinVec::new());
 
     pub fn push(&mut self, item: T) {
-        self.0.get_or_insert_default().push(item);
+        self.0.push(item);
     }
 
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
-        if let Some(items) = &mut self.0 {
-            items.retain(keep);
-            if items.is_empty() {
-                self.0 = None;
-            }
+        self.0.retain(keep);
+        if self.0.is_empty() {
+            self.clear();
         }
     }
 
     /// Takes the first one away.
     pub fn drop_first(&mut self) {
-        let mut first = true;
-        self.retain(|_| !std::mem::take(&mut first));
+        if !self.0.is_empty() {
+            self.0.remove(0);
+        }
     }
 
+    /// Gives its room back, too.
     pub fn clear(&mut self) {
-        self.0 = None;
+        self.0 = ThinVec::new();
     }
 
     /// As a method of its own, so that serde can be told of it by name.
     pub fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.0.is_empty()
     }
 }
 
@@ -50,13 +50,13 @@ impl<T> Default for Few<T> {
 
 impl<T> FromIterator<T> for Few<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        items.into_iter().collect::<Vec<T>>().into()
+        Self(items.into_iter().collect())
     }
 }
 
 impl<T> From<Vec<T>> for Few<T> {
     fn from(items: Vec<T>) -> Self {
-        Self((!items.is_empty()).then(|| Box::new(items)))
+        items.into_iter().collect()
     }
 }
 
@@ -64,13 +64,13 @@ impl<T> Deref for Few<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        self.0.as_ref().map_or(&[], |items| items.as_slice())
+        &self.0
     }
 }
 
 impl<T> DerefMut for Few<T> {
     fn deref_mut(&mut self) -> &mut [T] {
-        self.0.as_mut().map_or(&mut [], |items| items.as_mut_slice())
+        &mut self.0
     }
 }
 

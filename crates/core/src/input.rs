@@ -241,6 +241,8 @@ pub enum Input {
 pub enum Then {
     /// Weigh the evidence of a task.
     Judge(TaskId),
+    /// A call was counted: perhaps it was one too many.
+    Breaker(TaskId),
     /// Give free slots of a key away; a lender's descendants go first.
     Pump { key: Arc<str>, lender: Option<TaskId> },
     /// A generation ended: descendants, dependants, ancestors, waiting requests.

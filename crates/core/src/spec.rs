@@ -198,9 +198,16 @@ impl Plain for Overrides {
     };
 }
 
-/// What decisions need of a launch; fixed for the task's life.
+/// What decisions need of a launch; fixed for the task's life. Laid out as written: what every
+/// observation may read comes first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(C)]
 pub struct Brief {
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub budget: Rare<Budget>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub over: Rare<Overrides>,
+    pub caps: Caps,
     pub host: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,
@@ -219,11 +226,6 @@ pub struct Brief {
     pub request: Digest,
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub budget: Rare<Budget>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub over: Rare<Overrides>,
-    pub caps: Caps,
     /// The parent's turn that launched it, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_turn: Option<Arc<str>>,

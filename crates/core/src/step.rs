@@ -180,6 +180,7 @@ fn touch(world: &World, change: &Change, touched: &mut Touched) {
         }
         Change::Record(Record::Outbox(OutboxRecord::PostMoved { post, .. })) => {
             touched.posts.insert(*post);
+            touched.posts.extend(world.post_after(*post));
         }
         Change::Note(note) => touch_note(note, touched),
     }
@@ -198,7 +199,7 @@ fn touch_note(note: &Note, touched: &mut Touched) {
         }
         Note::Evicted(_)
         | Note::Purged(_)
-        | Note::Active(_)
+        | Note::Active(..)
         | Note::Observed(_)
         | Note::ReaderCame(..)
         | Note::ReadersWent(_)
@@ -253,13 +254,6 @@ pub fn wants(world: &World, touched: &Touched, now: Moment) -> Vec<Effect> {
     for id in &touched.posts {
         if let Some(post) = world.post(*id) {
             effect::post_wants(post, world, &mut out);
-        }
-    }
-    if !touched.posts.is_empty() {
-        for queue in world.rooms.values() {
-            if let Some(post) = queue.first_key_value().and_then(|(_, id)| world.post(*id)) {
-                effect::post_wants(post, world, &mut out);
-            }
         }
     }
     out

@@ -458,6 +458,12 @@ impl Task {
         self.active.max(self.live.active)
     }
 
+    /// Whether the next activity may bring a deadline closer: the first of a turn, and the first after a
+    /// look. Any other moves deadlines back, and a look that comes too early is put back when it comes.
+    pub fn activity_wakes(&self) -> bool {
+        self.last_active() <= self.turn.at.max(self.live.probed)
+    }
+
     pub fn notice(&self, generation: u32) -> Option<&Notice> {
         self.notices.iter().find(|notice| notice.generation == generation)
     }

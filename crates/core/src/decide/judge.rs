@@ -56,7 +56,7 @@ impl Case<'_> {
     }
 
     fn weigh(&mut self, task: &Task) {
-        if self.trips(task) || self.asks(task) {
+        if self.asks(task) {
             return;
         }
         if task.turn.phase == Phase::Unsure
@@ -115,13 +115,17 @@ impl Case<'_> {
 
     /// Whether the session was not there in any look for so long that it is gone for good.
     fn is_missing(&self, task: &Task) -> bool {
-        task.session.is_some()
-            && task.evidence.missing.is_some()
+        task.evidence.missing.is_some()
+            && task.session.is_some()
             && task.evidence.missing_ms() >= self.world.limits.gone_ms
     }
 
     /// The breaker: the same call again and again, or too many in all.
-    fn trips(&mut self, task: &Task) -> bool {
+    pub(super) fn breaker(&mut self, id: TaskId) {
+        let running = |task: &&Task| task.is_living() && task.state != State::Stopping;
+        let Some(task) = self.world.task(id).filter(running) else {
+            return;
+        };
         let limits = &self.world.limits;
         let breaker = &task.breaker;
         let reason = if breaker.same >= limits.same_calls(&task.brief) {
@@ -130,10 +134,9 @@ impl Case<'_> {
         } else if breaker.all >= limits.all_calls(&task.brief) {
             Reason::AllCalls { times: breaker.all }
         } else {
-            return false;
+            return;
         };
         self.stop(task, Target::Failed, Cause::Breaker, reason);
-        true
     }
 
     /// Whether an ask decides where the task stands.

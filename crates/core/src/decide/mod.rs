@@ -145,6 +145,7 @@ impl Case<'_> {
     fn follow(&mut self, then: &Then) {
         match then {
             Then::Judge(id) => self.judge(*id),
+            Then::Breaker(id) => self.breaker(*id),
             Then::Pump { key, lender } => self.pump(key, *lender),
             Then::Ended(id) => self.ended(*id),
             Then::Cancel { task, why, quiet } => self.cancel_one(*task, why, *quiet),

@@ -27,11 +27,13 @@ impl Case<'_> {
         let whole = fence.turn == 0 && !fact.is_of_a_turn();
         let turn = whole || fence.turn == task.turn.n || active(Bug::TurnUnfenced);
         let current = attempt && turn;
+        // Asked here, where the fence is read, too: memory is slow, and answers both at once.
+        let wakes = task.activity_wakes();
         if !current {
             return self.stale(task, fence, fact);
         }
         match self.rule(task.state, Event::Seen) {
-            Verdict::Stay => self.current(task, fence, fact),
+            Verdict::Stay => self.current(task, fence, fact, wakes),
             Verdict::Stale | Verdict::Refuse | Verdict::Go(_) => self.stale(task, fence, fact),
         }
     }
@@ -42,11 +44,11 @@ impl Case<'_> {
             return;
         }
         if active(Bug::StaleCounts) {
-            return self.current(task, fence, fact);
+            return self.current(task, fence, fact, task.activity_wakes());
         }
         self.out.task(task.id, TaskRecord::Stale { fence, fact: fact.clone() });
         if active(Bug::StaleIsActive) {
-            self.out.note(Note::Active(task.id));
+            self.out.note(Note::Active(task.id, true));
         }
         self.late(task, fence, fact);
         let attempt = fence.attempt;
@@ -80,9 +82,9 @@ impl Case<'_> {
         }
     }
 
-    fn current(&mut self, task: &Task, fence: Fence, fact: &Fact) {
+    fn current(&mut self, task: &Task, fence: Fence, fact: &Fact, wakes: bool) {
         if self.only_activity(task, fact) {
-            return self.activity(task, fence, fact);
+            return self.activity(task, fence, fact, wakes);
         }
         self.out.task(task.id, TaskRecord::Seen { fence, fact: fact.clone() });
         if let Some(text) = fact.text() {
@@ -102,7 +104,7 @@ impl Case<'_> {
         moves || busy || fails
     }
 
-    fn activity(&mut self, task: &Task, fence: Fence, fact: &Fact) {
+    fn activity(&mut self, task: &Task, fence: Fence, fact: &Fact, wakes: bool) {
         if matches!(fact, Fact::LookFailed { .. }) {
             self.look_over(task, false);
         } else if *fact != Fact::Active {
@@ -110,11 +112,11 @@ impl Case<'_> {
         } else if self.now.tick.saturating_sub(task.active) >= self.world.limits.activity_ms {
             self.out.task(task.id, TaskRecord::Seen { fence, fact: fact.clone() });
         } else {
-            self.out.note(Note::Active(task.id));
+            self.out.note(Note::Active(task.id, wakes));
         }
         if active(Bug::NeighbourActive) {
             let next = self.world.key(&task.key).and_then(|key| key.queue.first_key_value());
-            next.into_iter().for_each(|(_, other)| self.out.note(Note::Active(*other)));
+            next.into_iter().for_each(|(_, other)| self.out.note(Note::Active(*other, true)));
         }
     }
 
@@ -153,6 +155,7 @@ impl Case<'_> {
             Fact::AskClosed { key } => self.close_ask(task, key),
             Fact::ToolBegan { call } if !task.breaker.seen.contains(&call.id) => {
                 self.charge(task, crate::spec::Spend { calls: 1, ..Default::default() });
+                self.out.then(Then::Breaker(task.id));
             }
             Fact::Spent { total } => {
                 self.charge(task, task.spent.most(*total).minus(task.spent));

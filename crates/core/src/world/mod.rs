@@ -227,9 +227,12 @@ impl World {
         // What only adds to the evidence of a turn touches no index.
         let light = matches!(record, TaskRecord::Seen { fact, .. } if !changes_index(fact));
         if light && let Some(task) = self.tasks.get_mut(&id) {
+            let wakes = !only_moves_on(task, record);
             fold::fold(task, record, line);
             task.live.observed = line.stamp.tick;
-            self.arm(&Who::Task(id));
+            if wakes {
+                self.arm(&Who::Task(id));
+            }
             return;
         }
         let Some(task) = self.tasks.remove(&id) else {
@@ -417,6 +420,16 @@ impl World {
             }
         }
     }
+}
+
+/// Whether a line says no more than that a turn whose end is not seen goes on: no deadline comes closer.
+fn only_moves_on(task: &Task, record: &TaskRecord) -> bool {
+    use crate::fact::Fact as F;
+    matches!(
+        record,
+        TaskRecord::Seen { fact: F::Active | F::ToolBegan { .. } | F::ToolEnded { .. }, .. }
+    ) && task.evidence.end.is_none()
+        && !task.activity_wakes()
 }
 
 fn changes_index(fact: &crate::fact::Fact) -> bool {

@@ -16,10 +16,10 @@ impl World {
             }
             Note::Evicted(id) => self.evict(*id),
             Note::Purged(taken) => taken.tasks.iter().for_each(|id| self.evict(*id)),
-            Note::Active(id) if active(Bug::NoteIsWritten) => {
+            Note::Active(id, _) if active(Bug::NoteIsWritten) => {
                 self.reindexed(*id, |task| task.active = tick)
             }
-            Note::Active(id) => self.active(*id, tick),
+            Note::Active(id, wakes) => self.active(*id, *wakes, tick),
             Note::Observed(id) => {
                 if let Some(task) = self.tasks.get_mut(id) {
                     task.live.observed = tick;
@@ -92,14 +92,11 @@ impl World {
         self.disarm(&Who::Reservation(id));
     }
 
-    /// The first activity of a turn, or after a look, may bring a deadline closer; any other moves it
-    /// back, and a look that comes too early is put back when it comes.
-    fn active(&mut self, id: TaskId, tick: u64) {
+    fn active(&mut self, id: TaskId, wakes: bool, tick: u64) {
         if let Some(task) = self.tasks.get_mut(&id) {
-            let first = task.last_active() <= task.turn.at.max(task.live.probed);
             task.live.active = tick;
             task.live.observed = tick;
-            if first {
+            if wakes {
                 self.arm(&Who::Task(id));
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Who, World};
 use crate::fold::Line;
+use crate::ids::PostId;
 use crate::outbox::{Debrief, Post};
 use crate::record::OutboxRecord;
 use crate::words::DeliveryState;
@@ -59,15 +60,27 @@ impl World {
     pub(crate) fn insert_post(&mut self, post: Post) {
         let id = post.id;
         if post.state != DeliveryState::Undeliverable {
-            let room = (Arc::clone(&post.origin.room), Arc::clone(&post.origin.address));
-            self.rooms.entry(room).or_default().insert(post.seq, id);
+            self.rooms.entry(room_of(&post)).or_default().insert(post.seq, id);
         }
         self.posts.insert(id, post);
         self.arm(&Who::Post(id));
     }
 
+    /// The one whose turn it is in the room of a post.
+    pub(crate) fn first_in_room(&self, post: &Post) -> Option<PostId> {
+        let queue = self.rooms.get(&room_of(post))?;
+        queue.first_key_value().map(|(_, id)| *id)
+    }
+
+    /// The one whose turn it is in a room when this one has gone.
+    pub(crate) fn post_after(&self, id: PostId) -> Option<PostId> {
+        let post = self.posts.get(&id)?;
+        let queue = self.rooms.get(&room_of(post))?;
+        queue.range(post.seq + 1..).next().map(|(_, id)| *id)
+    }
+
     fn unindex_post(&mut self, post: &Post) {
-        let room = (Arc::clone(&post.origin.room), Arc::clone(&post.origin.address));
+        let room = room_of(post);
         if let Some(queue) = self.rooms.get_mut(&room) {
             queue.remove(&post.seq);
             if queue.is_empty() {
@@ -75,6 +88,10 @@ impl World {
             }
         }
     }
+}
+
+fn room_of(post: &Post) -> (Arc<str>, Arc<str>) {
+    (Arc::clone(&post.origin.room), Arc::clone(&post.origin.address))
 }
 
 fn debrief_moved(known: &mut Debrief, record: &OutboxRecord, tick: u64) {

@@ -352,6 +352,7 @@ impl<'p> History<'p> {
 
     pub(crate) fn durable(&mut self, batch: &Batch) -> Result<(), Violation> {
         self.checker.commits(batch, &self.store, &self.host)?;
+        self.checker.purges(batch, &self.store)?;
         self.store.apply(batch);
         self.checker.committed(batch, &self.store)?;
         for debrief in &batch.debriefs {

@@ -2,6 +2,7 @@
 //! Each has the number it has in the list of promises.
 
 mod fences;
+mod retention;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -64,6 +65,10 @@ pub struct Checker {
     /// Attempts that were ordered to stop.
     stops: BTreeSet<(TaskId, u32)>,
     before: fences::Before,
+    /// Tasks of which two attempts lived at once; none, while 9 is checked.
+    doubled: BTreeSet<TaskId>,
+    /// What retention took.
+    pub gone: retention::Gone,
 }
 
 type Check = Result<(), Violation>;
@@ -82,7 +87,9 @@ impl Checker {
         self.hold(1, store.tasks.contains_key(&task), || {
             format!("{task} was promised and is not durable")
         })?;
-        self.hold(1, existing || task == job.id, || {
+        // A key is free again when its task is past its retention.
+        let free = self.gone.tasks.contains(&job.id);
+        self.hold(1, existing || free || task == job.id, || {
             format!("{task} is not the task that was launched")
         })?;
         self.promised.insert(task);
@@ -122,7 +129,7 @@ impl Checker {
 
     /// Before a group becomes durable: each of its lines against what is known so far.
     pub fn commits(&mut self, batch: &Batch, store: &Store, host: &Host) -> Check {
-        self.hold(15, !batch.written.is_empty(), || {
+        self.hold(15, !batch.written.is_empty() || !batch.purge.is_empty(), || {
             "a group without lines was committed".to_owned()
         })?;
         let mut seq = store.head();
@@ -146,6 +153,7 @@ impl Checker {
         written: &homing_core::step::Written,
         host: &Host,
     ) -> Check {
+        self.stays_gone(id)?;
         let mut past = self.past.remove(&id).unwrap_or_default();
         let result = self.task_line_of(&mut past, id, record, written, host);
         self.past.insert(id, past);
@@ -362,16 +370,18 @@ impl Checker {
         match effect {
             Effect::Open { task, attempt, .. } => {
                 let row = store.tasks.get(task);
-                let written = row.is_some_and(|row| row.attempt >= *attempt);
+                let gone = self.gone.tasks.contains(task);
+                let written = gone || row.is_some_and(|row| row.attempt >= *attempt);
                 self.hold(13, written, || {
                     format!("{task}: attempt {attempt} starts and is not in the journal")
                 })
             }
             Effect::Prompt { task, turn, attempt, .. } => {
                 let row = store.tasks.get(task);
-                let written = row.is_some_and(|row| {
+                let known = row.is_some_and(|row| {
                     row.attempt > *attempt || row.turn.n >= *turn || row.state.is_terminal()
                 });
+                let written = known || self.gone.tasks.contains(task);
                 self.hold(6, written, || {
                     format!("{task}: turn {turn} is sent and is not in the journal")
                 })

@@ -130,6 +130,8 @@ pub enum Op {
     Reroute(usize),
     /// A fact out of nowhere, with the current fence.
     Lie(usize, u8),
+    /// Retention looks for what was over so long ago.
+    Sweep(u64),
 }
 
 /// A whole history, before it is run.
@@ -326,6 +328,20 @@ fn op(rng: &mut Rng, jobs: &[Job]) -> Op {
     }
 }
 
+/// Retention looks in at times of its own; what it finds may be wanted again just then.
+fn sweeps(seed: u64, jobs: usize, ops: &mut Vec<(u64, Op)>) {
+    let mut rng = Rng::new(seed ^ 0x5eeb);
+    for _ in 0..rng.below(4) {
+        let when = if rng.chance(50) { rng.below(200_000) } else { rng.below(4_000_000) };
+        ops.push((20 + when, Op::Sweep(*rng.pick(&[0, 0, 60_000, 3_600_000]))));
+        if rng.chance(50) {
+            let any = rng.below(jobs as u64) as usize;
+            let again = if rng.chance(50) { Op::Retry(any) } else { Op::Resume(any) };
+            ops.push((20 + when + rng.below(60), again));
+        }
+    }
+}
+
 impl Plan {
     /// At least 4 tasks, at least 2 parents, nesting, and at least 1 crash.
     pub fn new(seed: u64) -> Self {
@@ -357,6 +373,7 @@ impl Plan {
         if rng.chance(30) {
             scenes::play(&mut rng, &mut jobs, &mut ops);
         }
+        sweeps(seed, count, &mut ops);
         ops.sort_by_key(|(at, _)| *at);
         Self {
             seed,

@@ -1,8 +1,9 @@
 //! The simulated store: durable between crashes, with faults that a commit can meet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use homing_core::ids::{DebriefId, PostId, TaskId};
+use homing_core::input::Purge;
 use homing_core::outbox::{Debrief, Post};
 use homing_core::payload::Digest;
 use homing_core::step::Written;
@@ -70,10 +71,38 @@ impl Store {
         }
     }
 
+    /// What was over before this time of the wall clock, owes nothing and has no living relative.
+    pub fn purgeable(&self, before: i64) -> Purge {
+        let alive = self.living_roots();
+        let old = |task: &&Task| {
+            let ended = task.ended.is_some_and(|ended| ended.wall < before);
+            ended && !task.is_living() && !task.is_owed() && !alive.contains(&task.root)
+        };
+        let closed = |wall: Option<i64>| wall.is_some_and(|wall| wall < before);
+        Purge {
+            tasks: self.tasks.values().filter(old).map(|task| task.id).collect(),
+            debriefs: self
+                .debriefs
+                .values()
+                .filter(|debrief| closed(debrief.closed))
+                .map(|debrief| debrief.id)
+                .collect(),
+            posts: self
+                .posts
+                .values()
+                .filter(|post| closed(post.closed))
+                .map(|post| post.id)
+                .collect(),
+        }
+    }
+
+    fn living_roots(&self) -> BTreeSet<TaskId> {
+        self.tasks.values().filter(|task| task.is_living()).map(|task| task.root).collect()
+    }
+
     /// What a start reads.
     pub fn memory(&self) -> Memory {
-        let alive: std::collections::BTreeSet<TaskId> =
-            self.tasks.values().filter(|task| task.is_living()).map(|task| task.root).collect();
+        let alive = self.living_roots();
         let kept = |task: &&Task| task.is_living() || task.is_owed() || alive.contains(&task.root);
         Memory {
             tasks: self.tasks.values().filter(kept).cloned().map(Box::new).collect(),

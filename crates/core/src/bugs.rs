@@ -64,6 +64,8 @@ words! {
         ReadersForgotten = "a reader is never answered",
         TouchesOthers = "an end cancels a task that has nothing to do with it",
         NeighbourActive = "activity counts for the next in the queue",
+        RevivedTaken = "retention takes a task that came back to life meanwhile",
+        StaleLoadCounts = "a task that retention took comes back by an older read",
         Unfenced = "a child's text stands bare in a debrief",
         SilencePosted = "the token of silence is posted",
     }

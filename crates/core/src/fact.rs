@@ -160,6 +160,19 @@ pub struct Picture {
     pub same_host: Tri,
 }
 
+impl Fact {
+    /// What a look says that had no session's name to go by: one that found none says nothing of a session
+    /// that was made since.
+    pub fn without_name(mut self) -> Self {
+        if let Self::Looked { picture } = &mut self
+            && picture.session == Presence::Missing
+        {
+            picture.session = Presence::Unsure;
+        }
+        self
+    }
+}
+
 /// One observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]

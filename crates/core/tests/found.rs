@@ -70,6 +70,30 @@ fn looks_from_before_a_session_was_made_do_not_count_against_it() {
 }
 
 #[test]
+fn a_look_without_a_name_that_is_answered_late_does_not_count_against_the_session() {
+    let missing = || Picture {
+        turn: TurnRecord::Absent,
+        busy: Tri::Unknown,
+        session: Presence::Missing,
+        asks: None,
+        same_host: Tri::Unknown,
+        ..open_picture()
+    };
+    let mut stage = Stage::new();
+    let a = stage.launch(task("a"));
+    stage.start(a);
+    let late = Fact::Looked { picture: missing() }.without_name();
+    stage.observe(a, late);
+    stage.advance(2 * MINUTE);
+    stage.looked(a, missing());
+    assert_eq!(
+        stage.state(a),
+        State::Running,
+        "only one look of the session itself did not show it"
+    );
+}
+
+#[test]
 fn a_process_that_exits_with_an_ask_open_waits_for_no_answer() {
     let mut stage = Stage::new();
     let a = stage.launch_running(task("a").process());

@@ -107,7 +107,9 @@ impl History<'_> {
             .requests
             .values()
             .any(|waits| matches!(waits, Waits::Launch(other) if *other == n));
-        if !asked && !self.store.tasks.contains_key(&self.plan.jobs[n].id) {
+        let id = self.plan.jobs[n].id;
+        let there = self.store.tasks.contains_key(&id) || self.checker.gone.tasks.contains(&id);
+        if !asked && !there {
             self.launch(n, None);
         }
     }
@@ -119,6 +121,7 @@ impl History<'_> {
             Op::CommitFails { unknown, applied } => self.set_fault(unknown, applied),
             Op::WallJump(ms) => self.wall_off += ms,
             Op::RestartHost => self.restart_host(),
+            Op::Sweep(age) => self.sweep(age),
             Op::Launch(job) => {
                 if self.launched.contains(&job) {
                     return Ok(());
@@ -236,6 +239,7 @@ impl History<'_> {
             | Op::PersonWaits(_)
             | Op::DeleteParent(_)
             | Op::RestartHost
+            | Op::Sweep(_)
             | Op::WallJump(_)
             | Op::Crash { .. }
             | Op::CommitFails { .. } => return,
@@ -302,6 +306,16 @@ impl History<'_> {
         let spec = Box::new(spec(&job, None, &self.plan.jobs));
         let request = self.request(Waits::Other);
         self.input(Input::Adopt { request, id: job.id, spec, session, known: None });
+    }
+
+    /// What is found may have come back to life when the word of it arrives.
+    fn sweep(&mut self, age: u64) {
+        let before = self.now.wall.saturating_sub(age as i64);
+        let purge = self.store.purgeable(before);
+        if !purge.is_empty() {
+            let request = self.request(Waits::Other);
+            self.input(Input::Expired { request, purge });
+        }
     }
 
     pub(super) fn poll_later(&mut self, who: &ParentRef) {

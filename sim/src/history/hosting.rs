@@ -55,7 +55,10 @@ impl History<'_> {
                 if let Some(session) = session {
                     self.host.ensure(*task, *attempt, session);
                 }
-                let fact = self.look(*task, *attempt, *turn);
+                let mut fact = self.look(*task, *attempt, *turn);
+                if session.is_none() {
+                    fact = fact.without_name();
+                }
                 vec![(*task, Fence { attempt: *attempt, turn: *turn }, fact)]
             }
             Effect::Abort { task, attempt, .. } => {

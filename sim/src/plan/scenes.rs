@@ -83,13 +83,19 @@ fn stubborn(rng: &mut Rng, jobs: &mut [Job], ops: &mut Ops) {
     }
 }
 
-/// A task is cancelled while its session is still being made, and given up on before it is.
+/// A task is cancelled while its session is still being made, and given up on before it is. Somebody wants
+/// it to run again, then or while the session that came too late is being stopped.
 fn slow_start(rng: &mut Rng, jobs: &mut [Job], ops: &mut Ops) {
     let any = rng.below(jobs.len() as u64) as usize;
-    jobs[any].script.slow_start = 45_000 + rng.below(60_000);
+    let late = 45_000 + rng.below(60_000);
+    jobs[any].script.slow_start = late;
     jobs[any].script.open_fails = 0;
     ops.push((500 + rng.below(10_000), Op::Cancel(any)));
     ops.push((90_000 + rng.below(60_000), Op::Retry(any)));
+    if rng.chance(50) {
+        jobs[any].script.abort_refusals = 1_000;
+        ops.push((late + rng.below(40_000), Op::Retry(any)));
+    }
 }
 
 /// Something befalls the session of a task that waits for its child.

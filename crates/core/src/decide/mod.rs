@@ -21,6 +21,7 @@ mod resume;
 mod room;
 mod timer;
 
+use crate::bugs::{Bug, active};
 use crate::decision::Decision;
 use crate::ids::TaskId;
 use crate::input::{Input, Purge, Request, Then};
@@ -198,7 +199,10 @@ impl Case<'_> {
     /// What came back to life meanwhile stays.
     fn expired(&mut self, request: Request, purge: &Purge) {
         let world = self.world;
-        let free = |id: &TaskId| world.task(*id).is_none() || world.is_evictable(*id);
+        let free = |id: &TaskId| {
+            let idle = world.task(*id).is_none() || world.is_evictable(*id);
+            idle || active(Bug::RevivedTaken)
+        };
         let mut taken = purge.clone();
         taken.tasks.retain(free);
         taken.debriefs.retain(|id| world.debrief(*id).is_none());

@@ -27,6 +27,7 @@ impl Engine {
             flights,
             parked,
             evicted,
+            outdated,
             asked,
             now,
             visits: _,
@@ -49,6 +50,7 @@ impl Engine {
             id.hash(to);
             lines.iter().chain(groups).for_each(|line| (left > line).hash(to));
         }
+        outdated.hash(to);
         asked.hash(to);
     }
 }

@@ -71,6 +71,8 @@ pub struct Engine {
     parked: BTreeMap<TaskId, Vec<Input>>,
     /// Tasks that left memory, with the line they left at, until that line is durable.
     evicted: BTreeMap<TaskId, u64>,
+    /// Tasks that are being read and may be gone from the store, or written anew, by the time it is told.
+    outdated: BTreeSet<TaskId>,
     /// Requests that have no reply yet.
     asked: BTreeSet<Request>,
     /// The last moment that came in.
@@ -141,8 +143,9 @@ impl Engine {
     /// A task that was asked for, as the store had it at journal line `as_of`.
     pub fn loaded(&mut self, id: TaskId, task: Option<Box<Task>>, as_of: u64, now: Moment) {
         self.flights.land(&EffectKey::Load(id));
-        if self.evicted.get(&id).is_some_and(|left| *left > as_of) && self.world.task(id).is_none()
-        {
+        let left = self.evicted.get(&id).is_some_and(|left| *left > as_of);
+        let outdated = self.outdated.remove(&id) && !active(Bug::StaleLoadCounts);
+        if (outdated || left) && self.world.task(id).is_none() {
             return self.load(id);
         }
         let absent = task.is_none() && self.world.task(id).is_none();
@@ -190,6 +193,8 @@ impl Engine {
         }
         self.open.written.extend(outcome.written);
         self.open.texts.extend(outcome.texts);
+        let read = |id: &&TaskId| self.flights.has(&EffectKey::Load(**id));
+        self.outdated.extend(outcome.purge.tasks.iter().filter(read));
         self.open.purge.add(outcome.purge);
         self.open.release.replies.extend(outcome.replies);
         if let Some(visits) = &mut self.visits {

@@ -47,7 +47,8 @@ impl Engine {
         self.parked.clear();
         self.flights.forget_pending();
         // What is being read may be older than what memory is made of now.
-        self.evicted = self.flights.loads().map(|id| (id, memory.head)).collect();
+        self.evicted.clear();
+        self.outdated = self.flights.loads().collect();
         let replies = self.let_go(told);
         self.next_no += 1;
         let release = Release { replies, head: memory.head, ..Release::default() };
@@ -126,7 +127,11 @@ impl Engine {
 fn is_perhaps_sent(task: &Task) -> bool {
     matches!(task.state, State::Starting | State::Running)
         && task.session.is_some()
-        && (task.turn.phase == Phase::Unsent || active(Bug::RecoversAgain))
+        && match task.turn.phase {
+            Phase::Unsent => true,
+            Phase::Unsure => active(Bug::RecoversAgain),
+            Phase::Taken | Phase::Ended => false,
+        }
 }
 
 /// What happened in its session meanwhile is not known: the host is asked.

@@ -124,6 +124,7 @@ impl Performer {
     async fn look(&self, host: &str, place: Place) -> bool {
         let (task, fence) = (place.task, place.fence);
         let fact = match self.host(host) {
+            Some(driver) if place.session.is_none() => driver.look(place).await.without_name(),
             Some(driver) => driver.look(place).await,
             None => Fact::LookFailed { why: unknown(host).into() },
         };

@@ -22,7 +22,8 @@ Examples:
   homing output checks --json
 
 Exit code 0 when it completed, 1 when it ended otherwise, 4 when it has not ended. What the parent itself
-reads here is acknowledged once it is written: it is not owed any more.";
+reads here is acknowledged once it is written: it is not owed any more. In a pipe or a file it is as it was
+written; on a terminal, signs that a terminal would obey are spelled out.";
 
 /// Print a task's result
 #[derive(Debug, clap::Args)]
@@ -94,7 +95,7 @@ async fn write(talk: &Talk, read: &Output, full: bool) -> Result<(), Expected> {
     } else {
         talk.ask(async |client| client.output_bytes(&id).await).await?
     };
-    out::write(&bytes)?;
+    out::others(&bytes)?;
     if cut && !full {
         out::warn(&format!(
             "homing: the result was longer than what is kept; try: homing output {id} --full"

@@ -179,7 +179,7 @@ impl Drop for Scene {
 /// Waits for the end and all output, but not for ever.
 pub fn finish(mut child: Child) -> Said {
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-    let pid = child.id();
+    let pid = Pid::from_child(&child);
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         let errors = std::thread::spawn(move || {
@@ -194,7 +194,9 @@ pub fn finish(mut child: Child) -> Said {
         drop(tell.send((status, text, errors.join())));
     });
     let Ok((status, out, err)) = told.recv_timeout(LONG) else {
-        panic!("homing (process {pid}) did not end within {LONG:?}");
+        // It would go on, and start a daemon anew after its scene is gone.
+        let _ = kill_process(pid, Signal::KILL);
+        panic!("homing (process {pid:?}) did not end within {LONG:?}");
     };
     let status = status.unwrap();
     let err = String::from_utf8(err.unwrap()).unwrap();

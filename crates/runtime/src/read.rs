@@ -42,13 +42,23 @@ impl Homing {
 
     /// Reads a task truthfully: the host is asked first when what is known is old.
     pub async fn show(&self, id: TaskId) -> Result<Seen, Refused> {
-        let told = self.ask(|request| Input::Read { request, task: id }).await?;
-        let now = the_answer!(told, Told::ReadNow { as_of, fresh, .. } => (as_of, fresh));
-        let (as_of, fresh) = now?;
-        match self.read(move |reader| texts::task_now(reader, id)).await? {
-            (Some(task), _) => Ok(Seen { task: *task, as_of: self.time.stamp_of(as_of), fresh }),
-            (None, _) => Err(Refused::because(Code::NotFound, format!("no task {id}"))),
-        }
+        let (as_of, fresh) = match self.ask(|request| Input::Read { request, task: id }).await {
+            // What the host says cannot be kept now: what was kept before is told, and that it is no more.
+            Err(Refused::Because { code: Code::Unavailable | Code::Unsure, .. }) => (None, false),
+            told => the_answer!(told?, Told::ReadNow { as_of, fresh, .. } => (Some(as_of), fresh))?,
+        };
+        let as_of = as_of.map(|tick| self.time.stamp_of(tick));
+        let seen = self.read(move |reader| {
+            let (Some(task), _) = texts::task_now(reader, id)? else {
+                return Ok(None);
+            };
+            let as_of = match as_of {
+                Some(as_of) => as_of,
+                None => shown::last_line(reader, &task)?,
+            };
+            Ok(Some(Seen { task: *task, as_of, fresh }))
+        });
+        seen.await?.ok_or_else(|| Refused::because(Code::NotFound, format!("no task {id}")))
     }
 
     /// The stored result of the latest generation; none while there is none. Never consumes.

@@ -54,6 +54,8 @@ impl Streams {
             acked: 0,
             buffer: vec![0; PIECE],
         };
+        streams.out.1.take_room();
+        streams.err.1.take_room();
         streams.feed();
         streams
     }
@@ -97,6 +99,12 @@ impl Streams {
                 }
             }
         }
+    }
+
+    /// Nothing more comes.
+    pub(crate) fn over(&mut self) {
+        self.out.1.give_room_back();
+        self.err.1.give_room_back();
     }
 
     /// Gives the child as much of its input as it takes now; tells whether a frame was taken whole.

@@ -37,11 +37,15 @@ pub fn supervise(run: &RunDir) -> io::Result<()> {
     let Some(spec) = Spec::read(run)? else {
         return say("taken");
     };
+    // Before the claim: where there is no room for its end, nothing is begun.
+    let room = Room::take(run).inspect_err(|why| drop(say(&format!("no room: {why}"))))?;
     let Taken::Now(held) = claim::take(run, &own)? else {
+        room.give_back();
+        // It names values that nobody reads any more.
+        Spec::remove(run);
         return say("taken");
     };
     Spec::remove(run);
-    let room = Room::take(run)?;
     let listener = run.listen()?;
     listener.set_nonblocking(true)?;
     let reaper = Reaper::new()?;
@@ -121,10 +125,16 @@ fn not_started(spec: &Spec, why: &io::Error) -> Ended {
     Ended::NotStarted { soon, why: format!("{program}{why}") }
 }
 
-/// A disk that is full may have room again; a directory that is gone is nobody's any more.
+/// A disk that is full may have room again, and one that cannot be written to be mended; a directory that is
+/// gone is nobody's any more.
 fn write_down(room: &Room, exit: &Exit) {
     while let Err(why) = room.write(exit) {
-        let waits = matches!(why.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        let waits = matches!(
+            why.kind(),
+            io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::ReadOnlyFilesystem
+        );
         if !waits {
             eprintln!("the end could not be written down: {why}");
             return;
@@ -226,6 +236,7 @@ impl AtWork {
             self.tell_wrote();
             if woken.reaper && !self.heard() {
                 self.streams.keep(true);
+                self.streams.over();
                 return Ok(());
             }
         }

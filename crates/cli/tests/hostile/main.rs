@@ -5,6 +5,8 @@
 
 mod commands;
 mod crowds;
+mod disk;
+mod mounted;
 #[expect(
     dead_code,
     reason = "the scene is that of the verbs' tests, and not all of it is used here"

@@ -30,6 +30,7 @@ use homing_shim::claim::{self, Taken};
 use homing_shim::processes::{self, Process};
 use homing_shim::record::{self, Ended, Room};
 use homing_shim::run_dir::RunDir;
+use homing_shim::spec::Spec;
 use tokio::task::AbortHandle;
 
 use crate::system;
@@ -238,6 +239,8 @@ fn void(run: &RunDir) -> io::Result<Found> {
     run.make()?;
     match claim::take(run, &Process::own()?)? {
         Taken::Now(_) => {
+            // Whoever was to run it left it behind, with the values in it.
+            Spec::remove(run);
             let ended = Ended::NotStarted { soon: false, why: ABORTED.to_owned() };
             let exit = record::Exit { ended, asked: true, out: 0, err: 0, lost: 0, left: 0 };
             Room::take(run)?.write(&exit)?;
@@ -351,7 +354,11 @@ impl Host for ProcessHost {
             Found::Nothing => Err("nothing of this attempt was started here".to_owned()),
             Found::Running(_) | Found::Ended(_) | Found::Lost(_) => {
                 let run = self.run(place.task, place.fence.attempt);
-                output::transcript(&run).map_err(|why| why.to_string())
+                let exit = match &found {
+                    Found::Ended(exit) => Some(exit),
+                    Found::Nothing | Found::Running(_) | Found::Lost(_) => None,
+                };
+                output::transcript(&run, exit).map_err(|why| why.to_string())
             }
         });
         Box::pin(std::future::ready(told))

@@ -176,6 +176,8 @@ impl Drop for Scene {
     fn drop(&mut self) {
         let stop = self.command(["daemon", "stop", "--children"]).stdout(Stdio::null()).status();
         drop(stop);
+        let log = std::fs::read_to_string(self.home.join("daemon.log")).unwrap_or_default();
+        assert!(std::thread::panicking() || !log.contains("panicked"), "{log}");
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod commands;
 mod crowds;
+mod damage;
 mod disk;
 mod mounted;
 #[expect(
@@ -13,5 +14,6 @@ mod mounted;
 )]
 #[path = "../cli/scene.rs"]
 mod scene;
+mod socket;
 mod terminal;
 mod witness;

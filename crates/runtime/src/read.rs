@@ -14,7 +14,7 @@ use homing_core::time::Stamp;
 use homing_core::view::TaskView;
 use homing_core::wire::{AskView, NoticeView, Why};
 use homing_core::words::Code;
-use homing_ports::host::Place;
+use homing_ports::host::{Host, Piece, Place};
 use homing_ports::store::{JournalRow, TaskQuery};
 
 use crate::answers::{Refused, Seen};
@@ -110,6 +110,24 @@ impl Homing {
 
     /// What was said in the latest attempt, as its host has it.
     pub async fn transcript(&self, id: TaskId) -> Result<Vec<u8>, Refused> {
+        let Some((host, place)) = self.latest(id).await? else {
+            return Ok(Vec::new());
+        };
+        let told = host.transcript(place).await;
+        told.map_err(|why| Refused::because(Code::Unavailable, format!("its transcript: {why}")))
+    }
+
+    /// What the latest attempt wrote and its host still has, from a byte on, at most so much.
+    pub async fn piece(&self, id: TaskId, from: u64, most: usize) -> Result<Piece, Refused> {
+        let Some((host, place)) = self.latest(id).await? else {
+            return Ok(Piece { first: from, ..Piece::default() });
+        };
+        let told = host.piece(place, from, most).await;
+        told.map_err(|why| Refused::because(Code::Unavailable, format!("its output: {why}")))
+    }
+
+    /// Where the latest attempt runs, or ran; none while it has no session.
+    async fn latest(&self, id: TaskId) -> Result<Option<(Arc<dyn Host>, Place)>, Refused> {
         let (task, _) = self.read(move |reader| texts::task_now(reader, id)).await?;
         let Some(task) = task else {
             return Err(Refused::because(Code::NotFound, format!("no task {id}")));
@@ -118,12 +136,8 @@ impl Homing {
             let why = format!("{}: the host of {id} is not set up here", task.brief.host);
             return Err(Refused::because(Code::Unavailable, why));
         };
-        if task.session.is_none() {
-            return Ok(Vec::new());
-        }
         let place = Place { task: id, fence: task.fence(), session: task.session.clone() };
-        let told = host.transcript(place).await;
-        told.map_err(|why| Refused::because(Code::Unavailable, format!("its transcript: {why}")))
+        Ok(task.session.is_some().then_some((host, place)))
     }
 
     /// Every ask that waits for somebody.

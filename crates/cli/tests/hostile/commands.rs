@@ -50,6 +50,11 @@ fn r5_three_gigabytes_are_bounded_in_memory_and_on_disk() {
     assert!(said.err.contains("longer than what is kept"), "{}", said.err);
     assert!(said.out.starts_with(b"first\n") && said.out.ends_with(b"\nlast\n"));
     assert!(said.out.len() <= 1 << 20, "{}", said.out.len());
+    let full = scene.homing(["output", "flood", "--full"]);
+    assert!(full.out.len() as u64 > SPOOL_MAX / 2 - (16 << 20), "{}", full.out.len());
+    assert!(full.out.starts_with(b"first\n") && full.out.ends_with(b"\nlast\n"));
+    let missing = GB_3 + 12 - full.out.len() as u64;
+    assert!(full.err.contains(&format!("homing: {missing} bytes from byte ")), "{}", full.err);
     let result = &scene.show("flood")["result"];
     assert_eq!(result["truncated"], true, "{}", result["bytes"]);
     assert!(bytes_below(&scene.home) < SPOOL_MAX);
@@ -77,6 +82,10 @@ fn r5_a_line_of_a_hundred_megabytes_harms_nobody() {
     assert_eq!(said.code, Some(1));
     assert!(said.out.len() <= 1 << 20, "{}", said.out.len());
     assert!(said.out.starts_with(b"xxx") && said.out.ends_with(b"xxx"));
+    // All of it fits into the spool, and can be had.
+    let full = scene.homing(["output", "line", "--full"]);
+    assert_eq!((full.out.len(), full.out.iter().all(|byte| *byte == b'x')), (100_000_000, true));
+    assert!(!full.err.contains("not kept"), "{}", full.err);
     for words in [["show", "line"], ["why", "line"], ["logs", "line"], ["inbox", "inbox:lines"]] {
         let said = scene.homing(words);
         assert_eq!(said.code, Some(0), "{words:?}: {}", said.err);

@@ -14,6 +14,7 @@ mod mounted;
 )]
 #[path = "../cli/scene.rs"]
 mod scene;
+mod secrecy;
 mod socket;
 mod terminal;
 mod witness;

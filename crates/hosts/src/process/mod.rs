@@ -25,7 +25,7 @@ use homing_core::ids::TaskId;
 use homing_core::spec::{Caps, Model};
 use homing_core::task::Answer;
 use homing_core::words::Tri;
-use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports};
+use homing_ports::host::{Flight, Host, Opening, Piece, Place, Prompting, Reports};
 use homing_shim::claim::{self, Taken};
 use homing_shim::processes::{self, Process};
 use homing_shim::record::{self, Ended, Room};
@@ -160,6 +160,21 @@ impl ProcessHost {
             }
             Err(why) => Fact::LookFailed { why: why.into() },
         }
+    }
+
+    /// Reads what a run wrote, with its end if it has one.
+    fn wrote<T>(
+        &self,
+        place: &Place,
+        read: impl FnOnce(&RunDir, Option<&record::Exit>) -> io::Result<T>,
+    ) -> Result<T, String> {
+        let exit = match self.find(place)? {
+            Found::Nothing => return Err("nothing of this attempt was started here".to_owned()),
+            Found::Ended(exit) => Some(exit),
+            Found::Running(_) | Found::Lost(_) => None,
+        };
+        let run = self.run(place.task, place.fence.attempt);
+        read(&run, exit.as_ref()).map_err(|why| why.to_string())
     }
 
     fn exited(&self, place: &Place, exit: &record::Exit) -> Fact {
@@ -350,17 +365,12 @@ impl Host for ProcessHost {
     }
 
     fn transcript(&self, place: Place) -> Flight<'_, Result<Vec<u8>, String>> {
-        let told = self.find(&place).and_then(|found| match found {
-            Found::Nothing => Err("nothing of this attempt was started here".to_owned()),
-            Found::Running(_) | Found::Ended(_) | Found::Lost(_) => {
-                let run = self.run(place.task, place.fence.attempt);
-                let exit = match &found {
-                    Found::Ended(exit) => Some(exit),
-                    Found::Nothing | Found::Running(_) | Found::Lost(_) => None,
-                };
-                output::transcript(&run, exit).map_err(|why| why.to_string())
-            }
-        });
+        let told = self.wrote(&place, output::transcript);
+        Box::pin(std::future::ready(told))
+    }
+
+    fn piece(&self, place: Place, from: u64, most: usize) -> Flight<'_, Result<Piece, String>> {
+        let told = self.wrote(&place, |run, exit| output::piece(run, exit, from, most));
         Box::pin(std::future::ready(told))
     }
 }

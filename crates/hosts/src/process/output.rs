@@ -4,6 +4,7 @@ use std::io;
 
 use homing_core::fact::Exit;
 use homing_core::payload::Payload;
+use homing_ports::host::Piece;
 use homing_shim::record;
 use homing_shim::run_dir::RunDir;
 use homing_shim::spool::{Ends, Spooled};
@@ -35,6 +36,17 @@ pub(super) fn transcript(run: &RunDir, exit: Option<&record::Exit>) -> io::Resul
     let mut bytes = joined(Spooled::of(run, "out")?.ends(half, half)?, exit.map(|exit| exit.out));
     append_errors(run, half, exit.map(|exit| exit.err), &mut bytes)?;
     Ok(bytes)
+}
+
+/// What is kept of the output from a byte on, without a gap.
+pub(super) fn piece(
+    run: &RunDir,
+    exit: Option<&record::Exit>,
+    from: u64,
+    most: usize,
+) -> io::Result<Piece> {
+    let piece = Spooled::of(run, "out")?.read(from, most)?;
+    Ok(Piece { first: piece.first, bytes: piece.bytes, written: exit.map(|exit| exit.out) })
 }
 
 fn append_errors(

@@ -1,6 +1,5 @@
 //! Very many at once: queued, cancelled, one after the other, waited for.
 
-use std::process::Child;
 use std::time::Duration;
 
 use homing_client::Client;
@@ -8,7 +7,7 @@ use homing_core::wire::{Launch, Words};
 use tokio::task::JoinSet;
 
 use crate::scene::{Scene, finish};
-use crate::witness::{Beside, DAEMON_KB_MAX, peak_kb};
+use crate::witness::{Beside, DAEMON_KB_MAX, Many, peak_kb};
 
 const QUEUED: usize = 10_000;
 const STOPPED: usize = 2_000;
@@ -160,15 +159,14 @@ fn r5_two_hundred_wait_for_one_and_all_are_told() {
     let gate = scene.gate("awaited");
     scene.launch("awaited", [], &format!("{}; echo here", gate.wait()));
     let open = gate.open();
-    let many: Vec<Child> = (0..WAITING)
-        .map(|_| scene.command(["output", "awaited", "--wait"]).spawn().unwrap())
-        .collect();
+    let wait = |_| scene.command(["output", "awaited", "--wait"]).spawn().unwrap();
+    let mut many = Many((0..WAITING).map(wait).collect());
     let client = scene.client();
     // The daemon answers others meanwhile.
     let asked = block_on(client.wait("awaited", Duration::from_millis(1)));
     assert!(!asked.unwrap(), "it goes on");
     drop(open);
-    for child in many {
+    while let Some(child) = many.0.pop() {
         let said = finish(child);
         assert_eq!((said.code, said.text()), (Some(0), "here\n"), "{}", said.err);
     }

@@ -2,12 +2,11 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Child;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scene::{Scene, finish};
-use crate::witness::{Beside, pids};
+use crate::witness::{Beside, Many, pids};
 
 /// Processes that run as the daemon of this home, detached or not.
 fn daemons(scene: &Scene) -> Vec<i32> {
@@ -29,7 +28,7 @@ fn r2_whatever_becomes_of_the_socket_the_same_daemon_is_found_with_all_it_had() 
     let daemon = scene.daemon();
     let socket = scene.status()["socket"].as_str().unwrap().to_owned();
     let socket = Path::new(&socket);
-    let waiting = scene.command(["output", "beside", "--wait"]).spawn().unwrap();
+    let mut waiting = Many(vec![scene.command(["output", "beside", "--wait"]).spawn().unwrap()]);
     let faults: [(&str, &dyn Fn()); 4] = [
         ("removed", &|| std::fs::remove_file(socket).unwrap()),
         ("moved", &|| std::fs::rename(socket, socket.with_extension("else")).unwrap()),
@@ -49,7 +48,7 @@ fn r2_whatever_becomes_of_the_socket_the_same_daemon_is_found_with_all_it_had() 
         assert_eq!((scene.daemon(), daemons(&scene)), (daemon, vec![daemon]), "{what}");
     }
     beside.is_unharmed();
-    let said = finish(waiting);
+    let said = finish(waiting.0.remove(0));
     assert_eq!((said.code, said.text()), (Some(0), "unharmed\n"), "{}", said.err);
 }
 
@@ -81,18 +80,17 @@ fn r2_of_many_daemons_on_one_home_one_serves_and_the_others_say_who() {
     std::fs::create_dir(&scene.home).unwrap();
     let other = scene.path("other name");
     symlink(&scene.home, &other).unwrap();
-    let mut many: Vec<Child> = (0..6)
-        .map(|n| {
-            let home = if n % 2 == 0 { &scene.home } else { &other };
-            scene.command(["daemon", "run"]).env("HOMING_HOME", home).spawn().unwrap()
-        })
-        .collect();
+    let run = |n: usize| {
+        let home = if n % 2 == 0 { &scene.home } else { &other };
+        scene.command(["daemon", "run"]).env("HOMING_HOME", home).spawn().unwrap()
+    };
+    let mut many = Many((0..6).map(run).collect());
     // The one that serves goes on; all the others end.
     crate::scene::until(|| scene.homing(["daemon", "status"]).code == Some(0));
     let daemon = scene.daemon();
-    let serving = many.iter().position(|child| child.id().cast_signed() == daemon).unwrap();
-    let serving = many.remove(serving);
-    for child in many {
+    let serving = many.0.iter().position(|child| child.id().cast_signed() == daemon).unwrap();
+    let mut serving = Many(vec![many.0.remove(serving)]);
+    while let Some(child) = many.0.pop() {
         let said = finish(child);
         assert_eq!(said.code, Some(6), "{}", said.err);
         assert!(said.err.contains(&format!("process {daemon} since ")), "{}", said.err);
@@ -102,7 +100,7 @@ fn r2_of_many_daemons_on_one_home_one_serves_and_the_others_say_who() {
     let said = finish(asked.env("HOMING_HOME", &other).spawn().unwrap());
     assert_eq!(said.json().as_array().unwrap().len(), 1, "the same home");
     assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
-    assert_eq!(finish(serving).code, Some(0));
+    assert_eq!(finish(serving.0.remove(0)).code, Some(0));
 }
 
 /// Starting and stopping in quick turn: each ends in good order, and says nothing.

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::process::Child;
 
 use homing_client::Client;
 use homing_shim::processes::Process;
@@ -73,6 +74,18 @@ impl Scene {
 
     pub fn state(&self, task: &str) -> String {
         self.show(task)["state"].as_str().unwrap().to_owned()
+    }
+}
+
+/// Processes of a test's own, none of which outlives it.
+pub struct Many(pub Vec<Child>);
+
+impl Drop for Many {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            drop(child.kill());
+            drop(child.wait());
+        }
     }
 }
 

@@ -59,7 +59,7 @@ fn r5_three_gigabytes_are_bounded_in_memory_and_on_disk() {
     assert_eq!(result["truncated"], true, "{}", result["bytes"]);
     assert!(bytes_below(&scene.home) < SPOOL_MAX);
     assert!(peak_kb(scene.daemon()) < DAEMON_KB_MAX);
-    beside.is_unharmed();
+    beside.ends_unharmed();
     scene.nothing_runs();
 }
 
@@ -94,7 +94,7 @@ fn r5_a_line_of_a_hundred_megabytes_harms_nobody() {
     let shown = scene.show("line");
     assert_eq!((&shown["state"], &shown["cause"]), (&"failed".into(), &"exited".into()));
     assert!(peak_kb(scene.daemon()) < DAEMON_KB_MAX);
-    beside.is_unharmed();
+    beside.ends_unharmed();
     scene.nothing_runs();
 }
 
@@ -113,7 +113,7 @@ fn r5_b6_one_that_never_ends_is_timed_out_with_what_it_wrote() {
     let said = scene.homing(["cancel", "silent"]);
     assert_eq!((said.code, scene.state("silent").as_str()), (Some(0), "cancelled"));
     assert!(peak_kb(scene.daemon()) < DAEMON_KB_MAX);
-    beside.is_unharmed();
+    beside.ends_unharmed();
     scene.nothing_runs();
 }
 
@@ -136,7 +136,7 @@ fn r5_b6_one_that_ignores_sigterm_is_ended_all_the_same() {
         assert_eq!(scene.state(task), "cancelled", "{task}");
     }
     assert!(!runs(below) && !runs(stopped), "told as ended once it has");
-    beside.is_unharmed();
+    beside.ends_unharmed();
     scene.nothing_runs();
 }
 
@@ -170,7 +170,7 @@ fn r5_one_that_double_forks_and_daemonises_is_ended_with_its_task() {
     assert!(runs(away));
     assert_eq!(scene.homing(["cancel", "cancelled"]).code, Some(0));
     assert!(!runs(away));
-    beside.is_unharmed();
+    beside.ends_unharmed();
     scene.nothing_runs();
 }
 
@@ -195,7 +195,7 @@ fn t11_those_that_exit_at_once_complete_once() {
         .lines()
         .filter(|line| line.contains(r#""to":"completed""#) || line.contains(r#""to":"failed""#));
     assert_eq!(ends.count(), 20);
-    beside.is_unharmed();
+    beside.ends_unharmed();
     scene.nothing_runs();
 }
 

@@ -47,7 +47,7 @@ fn r2_whatever_becomes_of_the_socket_the_same_daemon_is_found_with_all_it_had() 
         assert_eq!((said.code, said.text().trim_end()), (Some(0), what), "{what}: {}", said.err);
         assert_eq!((scene.daemon(), daemons(&scene)), (daemon, vec![daemon]), "{what}");
     }
-    beside.is_unharmed();
+    beside.ends_unharmed();
     let said = finish(waiting.0.remove(0));
     assert_eq!((said.code, said.text()), (Some(0), "unharmed\n"), "{}", said.err);
 }
@@ -81,7 +81,7 @@ fn r2_of_many_daemons_on_one_home_one_serves_and_the_others_say_who() {
     let other = scene.path("other name");
     symlink(&scene.home, &other).unwrap();
     let run = |n: usize| {
-        let home = if n % 2 == 0 { &scene.home } else { &other };
+        let home = if n.is_multiple_of(2) { &scene.home } else { &other };
         scene.command(["daemon", "run"]).env("HOMING_HOME", home).spawn().unwrap()
     };
     let mut many = Many((0..6).map(run).collect());

@@ -16,7 +16,7 @@ use crate::run_dir::{RunDir, private};
 /// Files that the beginning is kept in, and the end.
 const EACH_MAX: u64 = 8;
 const PIECE_MIN: u64 = 4 << 10;
-/// Room that is taken before the child writes, so that a full disk cannot lose a small result.
+/// Room that is taken early, so that a full disk cannot lose a small result.
 const ROOM: u64 = 16 << 10;
 
 /// The writing side of one stream.
@@ -53,11 +53,13 @@ impl Spool {
 
     /// Takes room for the first bytes. Where that cannot be had, they are kept as long as the disk takes them.
     pub fn take_room(&mut self) {
-        if self.next_file().is_ok()
-            && let Some((file, room)) = &self.current
-        {
+        if self.total == 0 && self.current.is_none() {
+            // What cannot be made now is made when it is needed.
+            drop(self.next_file());
+        }
+        if let Some((file, _)) = self.current.as_ref().filter(|_| self.pieces == 1) {
             // Its length stays that of what is written.
-            let _ = fallocate(file, FallocateFlags::KEEP_SIZE, 0, ROOM.min(*room));
+            let _ = fallocate(file, FallocateFlags::KEEP_SIZE, 0, ROOM.min(self.piece));
         }
     }
 
@@ -295,6 +297,7 @@ mod tests {
         assert!(taken() < ROOM, "{}", taken());
         assert_eq!(Spooled::of(&run, "out").unwrap().read(0, 100).unwrap().bytes, b"small");
         let mut silent = Spool::new(&run, "err", LIMIT);
+        silent.take_room();
         silent.take_room();
         silent.give_room_back();
         assert!(!run.file("err.0").exists());

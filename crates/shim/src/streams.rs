@@ -54,8 +54,6 @@ impl Streams {
             acked: 0,
             buffer: vec![0; PIECE],
         };
-        streams.out.1.take_room();
-        streams.err.1.take_room();
         streams.feed();
         streams
     }
@@ -99,6 +97,12 @@ impl Streams {
                 }
             }
         }
+    }
+
+    /// Takes room on the disk for a small result.
+    pub(crate) fn take_room(&mut self) {
+        self.out.1.take_room();
+        self.err.1.take_room();
     }
 
     /// Nothing more comes.

@@ -75,7 +75,10 @@ impl Expected {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Usage { hint, .. } => *hint,
-            Self::Home { .. } => "name a directory of your own with --home DIR or HOMING_HOME",
+            Self::Home { .. } => {
+                "name a directory of your own with --home DIR or HOMING_HOME, or see that this one can be \
+                 written to and has space"
+            }
             Self::Held { by, .. } => {
                 return Some(match by {
                     Some(by) => format!(
@@ -159,6 +162,9 @@ fn client_hint(error: &Error) -> Option<String> {
         (_, Some(Code::NotEnded)) => Some("homing wait for its end, or homing send".to_owned()),
         (_, Some(Code::Ended)) => Some("homing resume or homing retry".to_owned()),
         (_, Some(Code::CannotPrompt)) => Some("homing launch anew, or homing retry".to_owned()),
+        (Error::Problem(problem), Some(Code::Unavailable)) if problem.hint.is_some() => {
+            problem.hint.clone()
+        }
         (_, Some(Code::Unavailable | Code::Unsure)) | (Error::CutOff { .. }, _) => {
             Some("the same again; with a --key it is the same task".to_owned())
         }

@@ -25,6 +25,11 @@ impl Ledger {
             Err(Expected::Held { .. }) => {
                 Self { reader: Box::new(SqliteReader::beside(home.ledger())?), _store: None }
             }
+            // It cannot be written to: perhaps it can be read.
+            Err(why @ Expected::Home { .. }) => {
+                let reader = SqliteReader::beside(home.ledger()).map_err(|_| why)?;
+                Self { reader: Box::new(reader), _store: None }
+            }
             Err(other) => return Err(other),
         }))
     }

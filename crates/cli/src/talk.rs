@@ -1,12 +1,13 @@
 //! A verb's conversation with the daemon: asked again when that one dies, given up when somebody interrupts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use homing_client::{Client, Error};
 use homing_core::wire::{Accepted, Launch};
 use homing_runtime::Code;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::LocalSet;
+use tokio::task::{JoinSet, LocalSet};
 
 use crate::daemon;
 use crate::expected::Expected;
@@ -14,6 +15,8 @@ use crate::home::Home;
 
 /// One wait; the next one follows.
 const WAIT: Duration = Duration::from_secs(60);
+/// Questions under way, when there are very many.
+const AT_ONCE: usize = 64;
 /// Questions to a daemon that dies, or to its store that fails.
 const TRIES: u32 = 20;
 /// Between two questions to a store that failed.
@@ -68,6 +71,35 @@ impl Talk {
         match launch.key {
             Some(_) => self.ask(async |client| client.launch(launch).await).await,
             None => Ok(self.client.launch(launch).await?),
+        }
+    }
+
+    /// Does it for each of them, so many at once that neither side runs out of connections; the answers come in
+    /// their order. Inside `interruptible`.
+    pub async fn each<I, T, W>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        work: impl Fn(Self, I) -> W,
+    ) -> Result<Vec<T>, Expected>
+    where
+        T: 'static,
+        W: Future<Output = Result<T, Expected>> + 'static,
+    {
+        let mut done = BTreeMap::new();
+        let mut under_way = JoinSet::new();
+        let mut items = items.into_iter().enumerate();
+        loop {
+            while under_way.len() < AT_ONCE
+                && let Some((n, item)) = items.next()
+            {
+                let each = work(self.clone(), item);
+                under_way.spawn_local(async move { each.await.map(|answer| (n, answer)) });
+            }
+            let Some(each) = under_way.join_next().await else {
+                return Ok(done.into_values().collect());
+            };
+            let (n, answer) = each.map_err(|why| Expected::Output(why.into()))??;
+            done.insert(n, answer);
         }
     }
 

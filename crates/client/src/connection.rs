@@ -86,7 +86,7 @@ impl Client {
     }
 }
 
-async fn whole(answer: Response<Incoming>) -> Result<Vec<u8>, Error> {
+pub(crate) async fn whole(answer: Response<Incoming>) -> Result<Vec<u8>, Error> {
     let body = answer.into_body().collect().await;
     Ok(body.map_err(|why| Error::CutOff { why: why.to_string() })?.to_bytes().to_vec())
 }

@@ -11,7 +11,7 @@ use homing_core::wire;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::connection::{Call, escaped};
+use crate::connection::{Call, escaped, whole};
 use crate::{Client, Error, Events, Parts};
 
 /// Ends, and where to go on.
@@ -19,6 +19,16 @@ use crate::{Client, Error, Events, Parts};
 pub struct Telemetry {
     pub records: Vec<Completion>,
     pub next: u64,
+}
+
+/// A piece of what was written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Piece {
+    /// Number of its first byte: what lies before it, and was asked for, is not kept.
+    pub first: u64,
+    pub bytes: Vec<u8>,
+    /// How much was written in all, where that is known.
+    pub written: Option<u64>,
 }
 
 fn task_path(task: &str, rest: &str) -> String {
@@ -75,6 +85,17 @@ impl Client {
     pub async fn output_bytes(&self, task: &str) -> Result<Vec<u8>, Error> {
         let call = Call::get(task_path(task, "/output"));
         self.bytes(call.header("accept", "application/octet-stream")).await
+    }
+
+    /// What the host still has of all that was written, from a byte on; empty at its end.
+    pub async fn piece(&self, task: &str, from: u64) -> Result<Piece, Error> {
+        let call = Call::get(task_path(task, &format!("/output?from={from}")));
+        let answer = self.send(call.header("accept", "application/octet-stream")).await?;
+        let number = |name: &str| answer.headers().get(name)?.to_str().ok()?.parse().ok();
+        let (first, written) = (number("homing-from"), number("homing-written"));
+        let first =
+            first.ok_or_else(|| Error::Odd { why: "a piece without its place".to_owned() })?;
+        Ok(Piece { first, written, bytes: whole(answer).await? })
     }
 
     pub async fn why(&self, task: &str) -> Result<wire::Why, Error> {

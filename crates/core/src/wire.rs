@@ -174,6 +174,9 @@ body! {
         wait: Option<String>,
         /// `false`: the task without its result.
         result: Option<String>,
+        /// As bytes only: instead of the result, what the host still has from this byte on, a piece of it. The
+        /// header `homing-from` says where the piece begins, `homing-written` how much there was in all.
+        from: Option<String>,
     }
 }
 

@@ -15,6 +15,7 @@ use homing_hosts::process::ProcessHost;
 use homing_ports::host::{Flight, Host, Opening, Place, Reports};
 use homing_shim::claim;
 use homing_shim::processes::{Process, below};
+use homing_shim::spec::Spec;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -292,6 +293,24 @@ async fn l6_an_attempt_that_was_aborted_first_is_never_started() {
     let facts = bench.host.open(bench.opening("echo run > ran")).await;
     assert!(matches!(&*facts, [Fact::StartFailed { .. }]), "{facts:?}");
     assert!(!bench.file("ran").exists());
+}
+
+#[tokio::test]
+async fn r8_an_attempt_that_never_began_leaves_no_values_behind() {
+    let bench = Bench::new();
+    let run = bench.host.run(task(), 1);
+    run.make().unwrap();
+    // As one that died between writing it and starting the shim left it.
+    let env = vec![("TOKEN".into(), "secret".into())];
+    let (spool, grace) = (1 << 20, Duration::ZERO);
+    let command = vec!["true".into()];
+    Spec { command, env, cwd: None, reads: false, spool, grace }.write(&run).unwrap();
+    let unopened = Place { task: task(), fence: FENCE, session: None };
+    assert_eq!(bench.host.abort(unopened).await, Fact::Stopped);
+    for entry in std::fs::read_dir(run.path()).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(6).any(|part| part == b"secret"));
+    }
 }
 
 #[tokio::test]

@@ -59,6 +59,16 @@ pub struct Place {
     pub session: Option<Arc<str>>,
 }
 
+/// A piece of what an attempt wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Piece {
+    /// Number of its first byte: what lies before it, and was asked for, is not kept.
+    pub first: u64,
+    pub bytes: Vec<u8>,
+    /// How much was written in all, where that is known.
+    pub written: Option<u64>,
+}
+
 /// Where a driver reports to. Bounded: a report waits its turn, it is never dropped.
 pub trait Reports: Send + Sync {
     fn report(&self, task: TaskId, fence: Fence, fact: Fact) -> Flight<'_, ()>;
@@ -104,4 +114,16 @@ pub trait Host: Send + Sync {
 
     /// What was said, for people.
     fn transcript(&self, place: Place) -> Flight<'_, Result<Vec<u8>, String>>;
+
+    /// What was said and is still kept, from a byte on, at most so much; nothing: that was all. Of a host that
+    /// keeps no more than its transcript, that.
+    fn piece(&self, place: Place, from: u64, most: usize) -> Flight<'_, Result<Piece, String>> {
+        Box::pin(async move {
+            let all = self.transcript(place).await?;
+            let begin = usize::try_from(from).unwrap_or(usize::MAX).min(all.len());
+            let end = begin.saturating_add(most).min(all.len());
+            let written = Some(all.len() as u64);
+            Ok(Piece { first: from, bytes: all[begin..end].to_vec(), written })
+        })
+    }
 }

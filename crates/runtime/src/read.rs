@@ -14,7 +14,7 @@ use homing_core::time::Stamp;
 use homing_core::view::TaskView;
 use homing_core::wire::{AskView, NoticeView, Why};
 use homing_core::words::Code;
-use homing_ports::host::Place;
+use homing_ports::host::{Host, Piece, Place};
 use homing_ports::store::{JournalRow, TaskQuery};
 
 use crate::answers::{Refused, Seen};
@@ -42,13 +42,23 @@ impl Homing {
 
     /// Reads a task truthfully: the host is asked first when what is known is old.
     pub async fn show(&self, id: TaskId) -> Result<Seen, Refused> {
-        let told = self.ask(|request| Input::Read { request, task: id }).await?;
-        let now = the_answer!(told, Told::ReadNow { as_of, fresh, .. } => (as_of, fresh));
-        let (as_of, fresh) = now?;
-        match self.read(move |reader| texts::task_now(reader, id)).await? {
-            (Some(task), _) => Ok(Seen { task: *task, as_of: self.time.stamp_of(as_of), fresh }),
-            (None, _) => Err(Refused::because(Code::NotFound, format!("no task {id}"))),
-        }
+        let (as_of, fresh) = match self.ask(|request| Input::Read { request, task: id }).await {
+            // What the host says cannot be kept now: what was kept before is told, and that it is no more.
+            Err(Refused::Because { code: Code::Unavailable | Code::Unsure, .. }) => (None, false),
+            told => the_answer!(told?, Told::ReadNow { as_of, fresh, .. } => (Some(as_of), fresh))?,
+        };
+        let as_of = as_of.map(|tick| self.time.stamp_of(tick));
+        let seen = self.read(move |reader| {
+            let (Some(task), _) = texts::task_now(reader, id)? else {
+                return Ok(None);
+            };
+            let as_of = match as_of {
+                Some(as_of) => as_of,
+                None => shown::last_line(reader, &task)?,
+            };
+            Ok(Some(Seen { task: *task, as_of, fresh }))
+        });
+        seen.await?.ok_or_else(|| Refused::because(Code::NotFound, format!("no task {id}")))
     }
 
     /// The stored result of the latest generation; none while there is none. Never consumes.
@@ -100,6 +110,24 @@ impl Homing {
 
     /// What was said in the latest attempt, as its host has it.
     pub async fn transcript(&self, id: TaskId) -> Result<Vec<u8>, Refused> {
+        let Some((host, place)) = self.latest(id).await? else {
+            return Ok(Vec::new());
+        };
+        let told = host.transcript(place).await;
+        told.map_err(|why| Refused::because(Code::Unavailable, format!("its transcript: {why}")))
+    }
+
+    /// What the latest attempt wrote and its host still has, from a byte on, at most so much.
+    pub async fn piece(&self, id: TaskId, from: u64, most: usize) -> Result<Piece, Refused> {
+        let Some((host, place)) = self.latest(id).await? else {
+            return Ok(Piece { first: from, ..Piece::default() });
+        };
+        let told = host.piece(place, from, most).await;
+        told.map_err(|why| Refused::because(Code::Unavailable, format!("its output: {why}")))
+    }
+
+    /// Where the latest attempt runs, or ran; none while it has no session.
+    async fn latest(&self, id: TaskId) -> Result<Option<(Arc<dyn Host>, Place)>, Refused> {
         let (task, _) = self.read(move |reader| texts::task_now(reader, id)).await?;
         let Some(task) = task else {
             return Err(Refused::because(Code::NotFound, format!("no task {id}")));
@@ -108,12 +136,8 @@ impl Homing {
             let why = format!("{}: the host of {id} is not set up here", task.brief.host);
             return Err(Refused::because(Code::Unavailable, why));
         };
-        if task.session.is_none() {
-            return Ok(Vec::new());
-        }
         let place = Place { task: id, fence: task.fence(), session: task.session.clone() };
-        let told = host.transcript(place).await;
-        told.map_err(|why| Refused::because(Code::Unavailable, format!("its transcript: {why}")))
+        Ok(task.session.is_some().then_some((host, place)))
     }
 
     /// Every ask that waits for somebody.

@@ -47,7 +47,8 @@ pub fn view(
     Ok(TaskView::of(task, &beside))
 }
 
-fn last_line(reader: &dyn Reader, task: &Task) -> Result<Stamp, StoreError> {
+/// When something was last committed of it.
+pub(crate) fn last_line(reader: &dyn Reader, task: &Task) -> Result<Stamp, StoreError> {
     let last = reader.task_journal(task.id, task.seq.saturating_sub(1), 1)?;
     Ok(last.first().map_or(task.created, |row| Stamp { tick: row.tick, wall: row.wall }))
 }

@@ -85,7 +85,8 @@ fn because(code: Code, why: &str) -> Problem {
     let hint = match code {
         Code::NotFound => "GET /v1/tasks lists what is kept here",
         Code::KeyReused => "another key, or the same request again",
-        Code::Unsure | Code::Unavailable => "the same again; with a key it is the same task",
+        Code::Unsure => "the same again; with a key it is the same task",
+        Code::Unavailable => "homing doctor tells what is wrong; then the same again",
         Code::NotEnded => "wait for its end, or send it words with /send",
         Code::Ended => "resume it with a prompt, or launch anew",
         Code::AskClosed => "GET /v1/asks lists what is open",

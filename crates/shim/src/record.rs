@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 use crate::processes::Process;
 use crate::run_dir::{RunDir, private};
@@ -49,16 +50,32 @@ pub struct Room {
 
 impl Room {
     pub fn take(run: &RunDir) -> io::Result<Self> {
-        let file = private().write(true).create(true).truncate(true).open(run.file("exit.new"))?;
-        file.write_all_at(&[b'\n'; ROOM], 0)?;
-        Ok(Self { file, run: run.clone() })
+        let room = Self {
+            file: private().write(true).create(true).truncate(true).open(new(run))?,
+            run: run.clone(),
+        };
+        if let Err(why) = room.file.write_all_at(&[b'\n'; ROOM], 0) {
+            room.give_back();
+            return Err(why);
+        }
+        Ok(room)
+    }
+
+    /// It is not needed: somebody else runs it.
+    pub fn give_back(self) {
+        drop(std::fs::remove_file(new(&self.run)));
     }
 
     /// May be tried again.
     pub fn write(&self, exit: &Exit) -> io::Result<()> {
         self.file.write_all_at(exit.text().as_bytes(), 0)?;
-        std::fs::rename(self.run.file("exit.new"), self.run.file(EXIT))
+        std::fs::rename(new(&self.run), self.run.file(EXIT))
     }
+}
+
+/// Each process that may come to run it has its own.
+fn new(run: &RunDir) -> PathBuf {
+    run.file(&format!("{EXIT}.{}", std::process::id()))
 }
 
 impl Exit {

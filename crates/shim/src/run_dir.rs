@@ -33,8 +33,10 @@ impl RunDir {
     pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = self.file(&format!("{name}.{}", std::process::id()));
         let mut file = private().write(true).create(true).truncate(true).open(&new)?;
-        io::Write::write_all(&mut file, bytes)?;
-        std::fs::rename(&new, self.file(name))
+        let put = io::Write::write_all(&mut file, bytes);
+        let put = put.and_then(|()| std::fs::rename(&new, self.file(name)));
+        // Half of it is nobody's.
+        put.inspect_err(|_| drop(std::fs::remove_file(&new)))
     }
 
     /// None when it is not there.

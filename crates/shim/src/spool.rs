@@ -9,11 +9,15 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
+use rustix::fs::{FallocateFlags, fallocate};
+
 use crate::run_dir::{RunDir, private};
 
 /// Files that the beginning is kept in, and the end.
 const EACH_MAX: u64 = 8;
 const PIECE_MIN: u64 = 4 << 10;
+/// Room that is taken early, so that a full disk cannot lose a small result.
+const ROOM: u64 = 16 << 10;
 
 /// The writing side of one stream.
 #[derive(Debug)]
@@ -44,6 +48,29 @@ impl Spool {
             current: None,
             pieces: 0,
             tail: VecDeque::new(),
+        }
+    }
+
+    /// Takes room for the first bytes. Where that cannot be had, they are kept as long as the disk takes them.
+    pub fn take_room(&mut self) {
+        if self.total == 0 && self.current.is_none() {
+            // What cannot be made now is made when it is needed.
+            drop(self.next_file());
+        }
+        if let Some((file, _)) = self.current.as_ref().filter(|_| self.pieces == 1) {
+            // Its length stays that of what is written.
+            let _ = fallocate(file, FallocateFlags::KEEP_SIZE, 0, ROOM.min(self.piece));
+        }
+    }
+
+    /// Gives back what was taken and not written.
+    pub fn give_room_back(&mut self) {
+        if self.total == 0 {
+            drop(std::fs::remove_file(self.path(0)));
+        } else if let Some((file, room)) = self.current.take()
+            && self.pieces == 1
+        {
+            drop(file.set_len(self.piece - room));
         }
     }
 
@@ -220,6 +247,8 @@ pub struct Ends {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     const LIMIT: u64 = 2 * EACH_MAX * PIECE_MIN;
@@ -248,6 +277,30 @@ mod tests {
         let whole = spooled.ends(usize::MAX, 50).unwrap();
         assert_eq!((whole.head, whole.left_out, whole.tail), (all, 0, Vec::new()));
         assert_eq!(Spooled::of(&run, "err").unwrap().ends(9, 9).unwrap(), Ends::default());
+    }
+
+    #[test]
+    fn room_that_was_taken_shows_nowhere_and_is_given_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDir::at(directory.path());
+        let taken = || {
+            let blocks =
+                |entry: io::Result<std::fs::DirEntry>| entry.unwrap().metadata().unwrap().blocks();
+            std::fs::read_dir(directory.path()).unwrap().map(blocks).sum::<u64>() * 512
+        };
+        let mut spool = Spool::new(&run, "out", LIMIT * 16);
+        spool.take_room();
+        assert!(taken() >= ROOM, "{}", taken());
+        spool.write(b"small");
+        assert_eq!(Spooled::of(&run, "out").unwrap().read(0, 100).unwrap().bytes, b"small");
+        spool.give_room_back();
+        assert!(taken() < ROOM, "{}", taken());
+        assert_eq!(Spooled::of(&run, "out").unwrap().read(0, 100).unwrap().bytes, b"small");
+        let mut silent = Spool::new(&run, "err", LIMIT);
+        silent.take_room();
+        silent.take_room();
+        silent.give_room_back();
+        assert!(!run.file("err.0").exists());
     }
 
     #[test]

@@ -99,6 +99,18 @@ impl Streams {
         }
     }
 
+    /// Takes room on the disk for a small result.
+    pub(crate) fn take_room(&mut self) {
+        self.out.1.take_room();
+        self.err.1.take_room();
+    }
+
+    /// Nothing more comes.
+    pub(crate) fn over(&mut self) {
+        self.out.1.give_room_back();
+        self.err.1.give_room_back();
+    }
+
     /// Gives the child as much of its input as it takes now; tells whether a frame was taken whole.
     pub(crate) fn feed(&mut self) -> bool {
         let mut acked = false;

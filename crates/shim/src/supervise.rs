@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::fstat;
+use rustix::fs::{StatVfs, fstat, statvfs};
 use rustix::process::{Pid, Signal, set_child_subreaper, setsid};
 
 use crate::claim::{self, Taken};
@@ -25,6 +25,10 @@ use crate::talk::{Ask, Said, VERSION};
 const WROTE_EVERY: Duration = Duration::from_secs(1);
 /// What does not end by SIGKILL at once may have had a child meanwhile.
 const INSIST_EVERY: Duration = Duration::from_millis(50);
+/// Taking room on the disk costs more than a quick command may: it is taken for those that run longer than this,
+/// and at once where little is left.
+const ROOM_AFTER: Duration = Duration::from_secs(1);
+const FREE_MIN: u64 = 256 << 20;
 const TALKERS_MAX: usize = 16;
 const LINE_MAX: usize = 256;
 
@@ -37,11 +41,15 @@ pub fn supervise(run: &RunDir) -> io::Result<()> {
     let Some(spec) = Spec::read(run)? else {
         return say("taken");
     };
+    // Before the claim: where there is no room for its end, nothing is begun.
+    let room = Room::take(run).inspect_err(|why| drop(say(&format!("no room: {why}"))))?;
     let Taken::Now(held) = claim::take(run, &own)? else {
+        room.give_back();
+        // It names values that nobody reads any more.
+        Spec::remove(run);
         return say("taken");
     };
     Spec::remove(run);
-    let room = Room::take(run)?;
     let listener = run.listen()?;
     listener.set_nonblocking(true)?;
     let reaper = Reaper::new()?;
@@ -75,8 +83,17 @@ pub fn supervise(run: &RunDir) -> io::Result<()> {
         insist: None,
     };
     let talkers = Vec::new();
-    let mut at_work =
-        AtWork { listener, talkers, streams, reaper, watched, told: 0, tell_at: None };
+    let mut at_work = AtWork {
+        listener,
+        talkers,
+        streams,
+        reaper,
+        watched,
+        told: 0,
+        tell_at: None,
+        room_at: None,
+    };
+    at_work.plan_room(run);
     at_work.turn_over()?;
     write_down(&room, &at_work.exit());
     drop(held);
@@ -121,10 +138,16 @@ fn not_started(spec: &Spec, why: &io::Error) -> Ended {
     Ended::NotStarted { soon, why: format!("{program}{why}") }
 }
 
-/// A disk that is full may have room again; a directory that is gone is nobody's any more.
+/// A disk that is full may have room again, and one that cannot be written to be mended; a directory that is
+/// gone is nobody's any more.
 fn write_down(room: &Room, exit: &Exit) {
     while let Err(why) = room.write(exit) {
-        let waits = matches!(why.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+        let waits = matches!(
+            why.kind(),
+            io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::ReadOnlyFilesystem
+        );
         if !waits {
             eprintln!("the end could not be written down: {why}");
             return;
@@ -201,6 +224,8 @@ struct AtWork {
     /// Bytes that were told of, and when more may be.
     told: u64,
     tell_at: Option<Instant>,
+    /// When room is taken for the output.
+    room_at: Option<Instant>,
 }
 
 /// What woke the loop.
@@ -223,11 +248,25 @@ impl AtWork {
             }
             self.listen(&woken.talkers);
             self.watched.insist_if_due();
+            if self.room_at.is_some_and(|at| at <= Instant::now()) {
+                self.room_at = None;
+                self.streams.take_room();
+            }
             self.tell_wrote();
             if woken.reaper && !self.heard() {
                 self.streams.keep(true);
+                self.streams.over();
                 return Ok(());
             }
+        }
+    }
+
+    fn plan_room(&mut self, run: &RunDir) {
+        let plenty = |disk: StatVfs| disk.f_bavail.saturating_mul(disk.f_frsize) >= FREE_MIN;
+        if statvfs(run.path()).is_ok_and(plenty) {
+            self.room_at = Some(Instant::now() + ROOM_AFTER);
+        } else {
+            self.streams.take_room();
         }
     }
 
@@ -252,7 +291,7 @@ impl AtWork {
         if let Some(pipe) = self.streams.waits_for_room() {
             fds.push(PollFd::from_borrowed_fd(pipe, PollFlags::OUT));
         }
-        let until = [self.watched.insist, self.tell_at].into_iter().flatten().min();
+        let until = [self.watched.insist, self.tell_at, self.room_at].into_iter().flatten().min();
         let wait = until.map(|at| at.saturating_duration_since(Instant::now()));
         let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
         match poll(&mut fds, wait.as_ref()) {

@@ -31,6 +31,10 @@ use crate::out;
 /// A reader of a stream that takes nothing for so long is let go of.
 const SLOW: Duration = Duration::from_secs(30);
 
+/// Between two tries to make a socket where none can be made, at first and at most.
+const PAUSE_MIN: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+
 /// Runs the daemon until it is told to stop. `turn` is held while one is started by hand; one that a verb started
 /// is detached, and that verb holds it.
 pub fn serve(home: &Home, turn: Option<File>) -> anyhow::Result<u8> {
@@ -66,16 +70,21 @@ async fn run(
     let serving = keep_serving(listener, path.clone(), door);
     tokio::pin!(serving);
     let mut closing = stops.closing();
-    tokio::select! {
-        () = signals.next() => {}
-        _ = closing.wait_for(|closing| *closing) => {}
-        () = &mut serving => {}
-    }
+    let served = tokio::select! {
+        () = signals.next() => false,
+        _ = closing.wait_for(|closing| *closing) => false,
+        () = &mut serving => true,
+    };
     stops.stop();
     // Nobody finds it any more; those who wait hear that it stops.
     Note::remove(home);
     drop(std::fs::remove_file(&path));
-    tokio::join!(homing.stop(), serving);
+    let rest = async {
+        if !served {
+            serving.await;
+        }
+    };
+    tokio::join!(homing.stop(), rest);
     Ok(())
 }
 
@@ -158,6 +167,7 @@ async fn keep_serving(listener: UnixListener, path: PathBuf, door: Door) {
     let mut closing = door.stops.closing();
     let mut serving = JoinSet::new();
     let mut file = socket::file(&path);
+    let mut pause = PAUSE_MIN;
     serving.spawn(homing_server::serve(listener, door.clone()));
     loop {
         let removed = tokio::select! {
@@ -172,12 +182,18 @@ async fn keep_serving(listener: UnixListener, path: PathBuf, door: Door) {
         match socket::listen(&path) {
             Ok(listener) => {
                 file = socket::file(&path);
+                pause = PAUSE_MIN;
                 serving.spawn(homing_server::serve(listener, door.clone()));
                 out::warn(&format!("homing: {} was removed, and made again", path.display()));
             }
             Err(why) => {
                 out::warn(&format!("homing: {} cannot be made again: {why}", path.display()));
                 file = None;
+                // Its place may be made again, too: at the next login, for example.
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => pause = (pause * 2).min(PAUSE_MAX),
+                    _ = closing.wait_for(|closing| *closing) => break,
+                }
             }
         }
     }
@@ -189,7 +205,12 @@ async fn removed(path: &Path, file: Option<(u64, u64)>) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(path);
     loop {
         // Watched first: what happens after the look is not missed.
-        let names = Names::watch(directory)?;
+        let names = match Names::watch(directory) {
+            Ok(names) => names,
+            // It went with its directory.
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(why) => return Err(why),
+        };
         if socket::file(path) != file {
             return Ok(());
         }

@@ -26,6 +26,8 @@ pub const READY: &str = "ready";
 const READY_WITHIN: Duration = Duration::from_secs(120);
 /// A socket that was removed is there again within this.
 const BACK_WITHIN: Duration = Duration::from_secs(5);
+/// Between two looks for a socket whose directory is gone.
+const LOOK: Duration = Duration::from_millis(20);
 /// A daemon that stops has ended within this.
 const ENDS_WITHIN: Duration = Duration::from_secs(10);
 /// What marks the inside of a task; a daemon belongs to none.
@@ -70,13 +72,18 @@ fn coming_back(home: &Home) -> Result<Option<Client>, Expected> {
         return Ok(None);
     };
     let made = async {
-        while let Some(names) = note.socket.parent().and_then(|dir| Names::watch(dir).ok()) {
+        loop {
             // Watched first: what happens after the look is not missed.
-            if running(home)?.is_some() || names.changed().await.is_err() {
-                break;
+            let names = note.socket.parent().and_then(|dir| Names::watch(dir).ok());
+            if running(home)?.is_some() {
+                return Ok(());
+            }
+            match names {
+                Some(names) if names.changed().await.is_ok() => {}
+                // Its directory is gone, too, and is made again with it.
+                Some(_) | None => tokio::time::sleep(LOOK).await,
             }
         }
-        Ok(())
     };
     // Not within its time: then it is said who holds the home.
     blocking(async { tokio::time::timeout(BACK_WITHIN, made).await.unwrap_or(Ok(())) })?;

@@ -1,10 +1,11 @@
 //! `homing cancel`: ends tasks with all below them, and waits until that is so.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use homing_core::view::TaskView;
 use homing_core::wire::{Cancel, Cancelled, ListQuery};
 use homing_runtime::{Cause, State, TaskId};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::expected::Expected;
@@ -68,12 +69,15 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
 }
 
 async fn drive(talk: &Talk, args: &Args) -> Result<u8, Expected> {
-    let mut cancelled = Vec::new();
-    for id in asked(talk, args).await? {
-        let body = Cancel { reason: args.reason.clone(), quiet: args.quiet };
-        let name = id.to_string();
-        cancelled.push(talk.ask(async |client| client.cancel(&name, &body).await).await?);
-    }
+    let body = Cancel { reason: args.reason.clone(), quiet: args.quiet };
+    let asked = asked(talk, args).await?;
+    let mut cancelled = talk
+        .each(asked, move |talk, id| {
+            let body = body.clone();
+            let name = id.to_string();
+            async move { talk.ask(async |client| client.cancel(&name, &body).await).await }
+        })
+        .await?;
     let left = ends(talk, &mut cancelled).await?;
     if args.json {
         out::json(&cancelled)?;
@@ -105,31 +109,34 @@ async fn asked(talk: &Talk, args: &Args) -> Result<Vec<TaskId>, Expected> {
 
 /// Waits for every end, and says where each stands then; those that were not confirmed are left.
 async fn ends(talk: &Talk, cancelled: &mut [Cancelled]) -> Result<Vec<TaskId>, Expected> {
-    let mut waiting = JoinSet::new();
-    let mut left: Vec<TaskId> = Vec::new();
     let living = cancelled.iter().filter(|each| !each.already_ended);
-    for id in living.flat_map(|each| each.below.iter().copied().chain([each.id])) {
-        if left.contains(&id) {
-            continue;
-        }
-        left.push(id);
-        let (talk, name) = (talk.clone(), id.to_string());
-        waiting.spawn_local(async move {
-            talk.ended(&name).await?;
-            talk.ask(async |client| client.show(&name).await).await
-        });
-    }
+    // What was still queued has ended with the answer.
+    let awaited: BTreeSet<TaskId> = living
+        .flat_map(|each| {
+            let itself = Some(each.id).filter(|_| !each.state.is_terminal());
+            each.below.iter().copied().chain(itself)
+        })
+        .collect();
     let until = Instant::now() + ENDS_WITHIN;
-    while let Ok(Some(each)) = tokio::time::timeout_at(until, waiting.join_next()).await {
-        let view = each.map_err(|why| Expected::Output(why.into()))??;
-        if let Some(told) = cancelled.iter_mut().find(|told| told.id == view.id) {
-            told.state = view.state;
+    let ended = talk.each(awaited.iter().copied(), move |talk, id| async move {
+        let name = id.to_string();
+        let ended = tokio::time::timeout_at(until, talk.ended(&name)).await;
+        match ended {
+            Ok(ended) => ended?,
+            // Its time is up: it is left.
+            Err(_) => return Ok(None),
         }
-        // Given up on: whether it still runs is not known.
-        let given_up = view.state == State::Lost && view.cause == Some(Cause::AbortUnconfirmed);
-        if !given_up {
-            left.retain(|id| *id != view.id);
-        }
+        talk.ask(async |client| client.show(&name).await).await.map(Some)
+    });
+    let ended: Vec<TaskView> = ended.await?.into_iter().flatten().collect();
+    let states: BTreeMap<TaskId, State> = ended.iter().map(|view| (view.id, view.state)).collect();
+    for told in cancelled {
+        told.state = states.get(&told.id).copied().unwrap_or(told.state);
     }
-    Ok(left)
+    // Given up on: whether it still runs is not known.
+    let given_up =
+        |view: &&TaskView| view.state == State::Lost && view.cause == Some(Cause::AbortUnconfirmed);
+    let sure: BTreeSet<TaskId> =
+        ended.iter().filter(|view| !given_up(view)).map(|view| view.id).collect();
+    Ok(awaited.difference(&sure).copied().collect())
 }

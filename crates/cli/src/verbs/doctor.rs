@@ -1,9 +1,11 @@
 //! `homing doctor`: verifies the home, its settings, its daemon, and every row that is kept. Needs no daemon, starts
 //! none, changes nothing.
 
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use rustix::fs::{Access, access, statvfs};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -31,6 +33,10 @@ pub struct Args {
     json: bool,
 }
 
+/// Less than this is soon full.
+const FREE_MIN: u64 = 16 << 20;
+const MAKE_ROOM: &str = "make room on its disk; what runs goes on, and what is kept stays";
+
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
 struct Check {
@@ -57,6 +63,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
         Check::well("home", home.dir().display().to_string()),
     ];
     checks.extend(mode(home));
+    checks.extend(disk(home));
     checks.push(settings(home));
     checks.extend(serving(home)?);
     checks.extend(ledger(home)?);
@@ -84,6 +91,31 @@ fn mode(home: &Home) -> Option<Check> {
     Some(match mode & 0o077 {
         0 => Check::well("mode", format!("{mode:03o}: its owner's alone")),
         _ => Check::not("mode", says, format!("chmod 700 '{}'", home.dir().display())),
+    })
+}
+
+/// Whether more can be kept. A home that is not there yet is made where it can be.
+fn disk(home: &Home) -> Option<Check> {
+    let about = statvfs(home.dir()).ok()?;
+    if let Err(why) = access(home.dir(), Access::WRITE_OK | Access::EXEC_OK) {
+        let says =
+            format!("nothing can be kept in {}: {}", home.dir().display(), io::Error::from(why));
+        return Some(Check::not(
+            "disk",
+            says,
+            "make it writable, or use another home with --home DIR",
+        ));
+    }
+    let free = about.f_bavail.saturating_mul(about.f_frsize);
+    // Some file systems count no files.
+    let full = about.f_files > 0 && about.f_favail == 0;
+    let says = format!("{} MiB free", free >> 20);
+    Some(match (full, free < FREE_MIN) {
+        (true, _) => Check::not("disk", "it holds no more files", MAKE_ROOM),
+        (_, true) => {
+            Check::not("disk", format!("{says}: new work is refused when it is full"), MAKE_ROOM)
+        }
+        (false, false) => Check::well("disk", says),
     })
 }
 
@@ -148,8 +180,16 @@ fn socket(path: &Path) -> Check {
 
 /// Every row.
 fn ledger(home: &Home) -> Result<Vec<Check>, Expected> {
-    let Some(ledger) = Ledger::open(home)? else {
-        return Ok(vec![Check::well("ledger", "none yet: nothing was ever kept here")]);
+    let ledger = match Ledger::open(home) {
+        Ok(Some(ledger)) => ledger,
+        Ok(None) => {
+            return Ok(vec![Check::well("ledger", "none yet: nothing was ever kept here")]);
+        }
+        Err(why @ Expected::Home { .. }) if home.ledger().exists() => {
+            let hint = "nothing is lost: it is verified once the home can be written to";
+            return Ok(vec![Check::not("ledger", why.to_string(), hint)]);
+        }
+        Err(other) => return Err(other),
     };
     let head = ledger.reader().head()?;
     let damage = ledger.reader().check()?;

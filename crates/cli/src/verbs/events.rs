@@ -57,7 +57,7 @@ async fn all(talk: &Talk, after: Option<u64>) -> Result<(), Expected> {
         if let Some(problem) = last[..whole].split(|byte| *byte == b'\n').find_map(problem) {
             return Err(homing_client::Error::Problem(Box::new(problem)).into());
         }
-        out::write(&last[..whole])?;
+        out::json_lines(&last[..whole])?;
         last.drain(..whole);
     }
     Ok(())
@@ -81,7 +81,7 @@ async fn follow(talk: &Talk, after: Option<u64>) -> Result<(), Expected> {
         while let Ok(Some(event)) = events.next().await {
             match event.id.as_deref().map(str::parse) {
                 Some(Ok(seq)) => {
-                    out::write(format!("{}\n", event.data).as_bytes())?;
+                    out::json_lines(format!("{}\n", event.data).as_bytes())?;
                     seen = Some(seq);
                 }
                 Some(Err(_)) | None => over(&event, seen)?,

@@ -59,7 +59,7 @@ async fn drive(talk: &Talk, args: &Args) -> Result<(), Expected> {
             "id": view.id, "attempt": view.attempt, "text": text, "bytes": bytes.len(),
         }));
     }
-    out::write(&bytes)
+    out::others(&bytes)
 }
 
 async fn follow(talk: &Talk, id: &str) -> Result<(), Expected> {
@@ -73,7 +73,7 @@ async fn follow(talk: &Talk, id: &str) -> Result<(), Expected> {
             told = Told::default();
         }
         let bytes = talk.ask(async |client| client.logs(id).await).await?;
-        told.tell(&bytes)?;
+        told.tell(&bytes, ended)?;
         if ended {
             return Ok(());
         }
@@ -88,18 +88,32 @@ struct Told {
 }
 
 impl Told {
-    fn tell(&mut self, transcript: &[u8]) -> Result<(), Expected> {
+    fn tell(&mut self, transcript: &[u8], ended: bool) -> Result<(), Expected> {
         let (written, errors) = streams(transcript);
-        if let Some(new) = written.get(self.out..).filter(|new| !new.is_empty()) {
-            out::write(new)?;
-            self.out = written.len();
+        let new = |all: &'_ [u8], told: usize| -> usize {
+            let new = all.get(told..).unwrap_or_default();
+            if ended { new.len() } else { whole(new) }
+        };
+        let (out, err) = (new(written, self.out), new(errors, self.err));
+        if out > 0 {
+            out::others(&written[self.out..self.out + out])?;
+            self.out += out;
         }
-        if let Some(new) = errors.get(self.err..).filter(|new| !new.is_empty()) {
-            out::warn_bytes(new);
-            self.err = errors.len();
+        if err > 0 {
+            out::warn_others(&errors[self.err..self.err + err]);
+            self.err += err;
         }
         Ok(())
     }
+}
+
+/// The length without a sign at the end of which more is to come.
+fn whole(bytes: &[u8]) -> usize {
+    let length = match std::str::from_utf8(bytes) {
+        Err(bad) if bad.error_len().is_none() => bad.valid_up_to(),
+        Ok(_) | Err(_) => bytes.len(),
+    };
+    length - usize::from(bytes[..length].ends_with(b"\r"))
 }
 
 /// What was written, and the errors. Agents' transcripts have no errors of their own.
@@ -116,6 +130,15 @@ fn streams(transcript: &[u8]) -> (&[u8], &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_sign_is_told_in_part() {
+        for (bytes, length) in [(&b"ab"[..], 2), (b"a\xe2\x82", 1), (b"a\xff", 2), (b"a\r", 1)] {
+            assert_eq!(whole(bytes), length, "{bytes:?}");
+        }
+        // Invalid before, cut at the end: told, and wrong in either case.
+        assert_eq!(whole(b"\xffa\xe2\x82"), 4);
+    }
 
     #[test]
     fn errors_are_told_from_what_was_written() {

@@ -22,7 +22,8 @@ Examples:
   homing output checks --json
 
 Exit code 0 when it completed, 1 when it ended otherwise, 4 when it has not ended. What the parent itself
-reads here is acknowledged once it is written: it is not owed any more.";
+reads here is acknowledged once it is written: it is not owed any more. In a pipe or a file it is as it was
+written; on a terminal, signs that a terminal would obey are spelled out.";
 
 /// Print a task's result
 #[derive(Debug, clap::Args)]
@@ -40,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", value_parser = span::parse)]
     timeout: Option<Duration>,
 
-    /// Of a result that was too long to keep whole, all that its host still has
+    /// Of a result that was too long to keep whole, all that its host still has; its errors: homing logs
     #[arg(long)]
     full: bool,
 
@@ -89,16 +90,33 @@ async fn drive(talk: &Talk, args: &Args) -> Result<u8, Expected> {
 async fn write(talk: &Talk, read: &Output, full: bool) -> Result<(), Expected> {
     let id = read.task.id.to_string();
     let cut = read.task.result.as_ref().is_some_and(|result| result.truncated);
-    let bytes = if cut && full {
-        talk.ask(async |client| client.logs(&id).await).await?
-    } else {
-        talk.ask(async |client| client.output_bytes(&id).await).await?
-    };
-    out::write(&bytes)?;
-    if cut && !full {
+    if cut && full {
+        return pieces(talk, &id).await;
+    }
+    let bytes = talk.ask(async |client| client.output_bytes(&id).await).await?;
+    out::others(&bytes)?;
+    if cut {
         out::warn(&format!(
             "homing: the result was longer than what is kept; try: homing output {id} --full"
         ));
     }
     Ok(())
+}
+
+/// All that the host still has, a piece at a time; what is missing is counted to the errors, so that the bytes
+/// are those that were written.
+async fn pieces(talk: &Talk, id: &str) -> Result<(), Expected> {
+    let mut at = 0;
+    loop {
+        let piece = talk.ask(async |client| client.piece(id, at).await).await?;
+        let next = if piece.bytes.is_empty() { piece.written.unwrap_or(at) } else { piece.first };
+        if next > at {
+            out::warn(&format!("homing: {} bytes from byte {at} on are not kept", next - at));
+        }
+        if piece.bytes.is_empty() {
+            return Ok(());
+        }
+        out::others(&piece.bytes)?;
+        at = piece.first + piece.bytes.len() as u64;
+    }
 }

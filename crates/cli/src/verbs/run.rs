@@ -76,7 +76,7 @@ async fn drive(
     let written = if json {
         out::json(&task)
     } else {
-        out::write(&talk.ask(async |client| client.output_bytes(&name).await).await?)
+        out::others(&talk.ask(async |client| client.output_bytes(&name).await).await?)
     };
     ending::explain(&task);
     match written {

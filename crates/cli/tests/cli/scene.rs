@@ -1,6 +1,6 @@
 //! A home of its own, and the binary run in it.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -19,6 +19,8 @@ pub const LONG: Duration = Duration::from_secs(60);
 pub struct Scene {
     dir: TempDir,
     pub home: PathBuf,
+    /// What the binary is started by; nothing, as a rule.
+    pub by: Vec<OsString>,
 }
 
 /// What a run came to.
@@ -50,7 +52,7 @@ impl Scene {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("home");
-        Self { dir, home }
+        Self { dir, home, by: Vec::new() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -58,8 +60,9 @@ impl Scene {
     }
 
     pub fn command(&self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
-        command.args(words).env("HOMING_HOME", &self.home).env_remove("RUST_BACKTRACE");
+        let mut all = self.by.iter().cloned().chain([env!("CARGO_BIN_EXE_homing").into()]);
+        let mut command = Command::new(all.next().unwrap());
+        command.args(all).args(words).env("HOMING_HOME", &self.home).env_remove("RUST_BACKTRACE");
         command.env("XDG_RUNTIME_DIR", self.dir.path()).env_remove("HOMING_PARENT");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -173,13 +176,15 @@ impl Drop for Scene {
     fn drop(&mut self) {
         let stop = self.command(["daemon", "stop", "--children"]).stdout(Stdio::null()).status();
         drop(stop);
+        let log = std::fs::read_to_string(self.home.join("daemon.log")).unwrap_or_default();
+        assert!(std::thread::panicking() || !log.contains("panicked"), "{log}");
     }
 }
 
 /// Waits for the end and all output, but not for ever.
 pub fn finish(mut child: Child) -> Said {
     let (mut out, mut err) = (child.stdout.take(), child.stderr.take());
-    let pid = child.id();
+    let pid = Pid::from_child(&child);
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
         let errors = std::thread::spawn(move || {
@@ -194,7 +199,9 @@ pub fn finish(mut child: Child) -> Said {
         drop(tell.send((status, text, errors.join())));
     });
     let Ok((status, out, err)) = told.recv_timeout(LONG) else {
-        panic!("homing (process {pid}) did not end within {LONG:?}");
+        // It would go on, and start a daemon anew after its scene is gone.
+        let _ = kill_process(pid, Signal::KILL);
+        panic!("homing (process {pid:?}) did not end within {LONG:?}");
     };
     let status = status.unwrap();
     let err = String::from_utf8(err.unwrap()).unwrap();

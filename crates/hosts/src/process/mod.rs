@@ -25,11 +25,12 @@ use homing_core::ids::TaskId;
 use homing_core::spec::{Caps, Model};
 use homing_core::task::Answer;
 use homing_core::words::Tri;
-use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports};
+use homing_ports::host::{Flight, Host, Opening, Piece, Place, Prompting, Reports};
 use homing_shim::claim::{self, Taken};
 use homing_shim::processes::{self, Process};
 use homing_shim::record::{self, Ended, Room};
 use homing_shim::run_dir::RunDir;
+use homing_shim::spec::Spec;
 use tokio::task::AbortHandle;
 
 use crate::system;
@@ -161,6 +162,21 @@ impl ProcessHost {
         }
     }
 
+    /// Reads what a run wrote, with its end if it has one.
+    fn wrote<T>(
+        &self,
+        place: &Place,
+        read: impl FnOnce(&RunDir, Option<&record::Exit>) -> io::Result<T>,
+    ) -> Result<T, String> {
+        let exit = match self.find(place)? {
+            Found::Nothing => return Err("nothing of this attempt was started here".to_owned()),
+            Found::Ended(exit) => Some(exit),
+            Found::Running(_) | Found::Lost(_) => None,
+        };
+        let run = self.run(place.task, place.fence.attempt);
+        read(&run, exit.as_ref()).map_err(|why| why.to_string())
+    }
+
     fn exited(&self, place: &Place, exit: &record::Exit) -> Fact {
         let run = self.run(place.task, place.fence.attempt);
         match exit_of(&exit.ended) {
@@ -238,6 +254,8 @@ fn void(run: &RunDir) -> io::Result<Found> {
     run.make()?;
     match claim::take(run, &Process::own()?)? {
         Taken::Now(_) => {
+            // Whoever was to run it left it behind, with the values in it.
+            Spec::remove(run);
             let ended = Ended::NotStarted { soon: false, why: ABORTED.to_owned() };
             let exit = record::Exit { ended, asked: true, out: 0, err: 0, lost: 0, left: 0 };
             Room::take(run)?.write(&exit)?;
@@ -347,13 +365,12 @@ impl Host for ProcessHost {
     }
 
     fn transcript(&self, place: Place) -> Flight<'_, Result<Vec<u8>, String>> {
-        let told = self.find(&place).and_then(|found| match found {
-            Found::Nothing => Err("nothing of this attempt was started here".to_owned()),
-            Found::Running(_) | Found::Ended(_) | Found::Lost(_) => {
-                let run = self.run(place.task, place.fence.attempt);
-                output::transcript(&run).map_err(|why| why.to_string())
-            }
-        });
+        let told = self.wrote(&place, output::transcript);
+        Box::pin(std::future::ready(told))
+    }
+
+    fn piece(&self, place: Place, from: u64, most: usize) -> Flight<'_, Result<Piece, String>> {
+        let told = self.wrote(&place, |run, exit| output::piece(run, exit, from, most));
         Box::pin(std::future::ready(told))
     }
 }

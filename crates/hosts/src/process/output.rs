@@ -4,6 +4,7 @@ use std::io;
 
 use homing_core::fact::Exit;
 use homing_core::payload::Payload;
+use homing_ports::host::Piece;
 use homing_shim::record;
 use homing_shim::run_dir::RunDir;
 use homing_shim::spool::{Ends, Spooled};
@@ -17,9 +18,9 @@ const TRANSCRIPT_MAX: usize = 4 << 20;
 pub(super) fn text(run: &RunDir, exit: &record::Exit, code: Exit) -> io::Result<Option<Payload>> {
     let ends = Spooled::of(run, "out")?.ends(HALF_MAX, HALF_MAX)?;
     let kept = (ends.head.len() + ends.tail.len()) as u64;
-    let mut bytes = joined(ends);
+    let mut bytes = joined(ends, Some(exit.out));
     if code != (Exit { code: Some(0), signal: None }) {
-        append_errors(run, ERRORS_MAX, &mut bytes)?;
+        append_errors(run, ERRORS_MAX, Some(exit.err), &mut bytes)?;
     }
     if bytes.is_empty() {
         return Ok(None);
@@ -29,41 +30,66 @@ pub(super) fn text(run: &RunDir, exit: &record::Exit, code: Exit) -> io::Result<
     Ok(Some(payload))
 }
 
-/// All that is kept, up to a size that a terminal can show.
-pub(super) fn transcript(run: &RunDir) -> io::Result<Vec<u8>> {
+/// All that is kept, up to a size that a terminal can show. `exit`: once it has ended.
+pub(super) fn transcript(run: &RunDir, exit: Option<&record::Exit>) -> io::Result<Vec<u8>> {
     let half = TRANSCRIPT_MAX / 2;
-    let mut bytes = joined(Spooled::of(run, "out")?.ends(half, half)?);
-    append_errors(run, half, &mut bytes)?;
+    let mut bytes = joined(Spooled::of(run, "out")?.ends(half, half)?, exit.map(|exit| exit.out));
+    append_errors(run, half, exit.map(|exit| exit.err), &mut bytes)?;
     Ok(bytes)
 }
 
-fn append_errors(run: &RunDir, most: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
-    let errors = joined(Spooled::of(run, "err")?.ends(0, most)?);
+/// What is kept of the output from a byte on, without a gap.
+pub(super) fn piece(
+    run: &RunDir,
+    exit: Option<&record::Exit>,
+    from: u64,
+    most: usize,
+) -> io::Result<Piece> {
+    let piece = Spooled::of(run, "out")?.read(from, most)?;
+    Ok(Piece { first: piece.first, bytes: piece.bytes, written: exit.map(|exit| exit.out) })
+}
+
+fn append_errors(
+    run: &RunDir,
+    most: usize,
+    written: Option<u64>,
+    bytes: &mut Vec<u8>,
+) -> io::Result<()> {
+    let errors = joined(Spooled::of(run, "err")?.ends(0, most)?, written);
     if errors.iter().all(u8::is_ascii_whitespace) {
         return Ok(());
     }
-    if bytes.last().is_some_and(|last| *last != b'\n') {
-        bytes.push(b'\n');
-    }
+    end_line(bytes);
     bytes.extend_from_slice(b"[standard error]\n");
     bytes.extend_from_slice(&errors);
     Ok(())
 }
 
-/// The middle is told of, and no character is shown in part.
-fn joined(ends: Ends) -> Vec<u8> {
+/// The middle is told of, and no character is shown in part. `written`: how much there was in all, once that
+/// is known; what is missing of it at the end was lost.
+fn joined(ends: Ends, written: Option<u64>) -> Vec<u8> {
     let Ends { head: mut out, left_out, tail } = ends;
+    let there = out.len() as u64 + left_out + tail.len() as u64;
     if left_out == 0 {
         out.extend(tail);
-        return out;
+    } else {
+        out.truncate(whole_characters(&out));
+        end_line(&mut out);
+        out.extend_from_slice(format!("[{left_out} bytes left out]\n").as_bytes());
+        out.extend(tail.into_iter().skip_while(|byte| is_inside(*byte)));
     }
-    out.truncate(whole_characters(&out));
-    if !out.is_empty() {
-        out.push(b'\n');
+    if let Some(lost @ 1..) = written.map(|written| written.saturating_sub(there)) {
+        end_line(&mut out);
+        let line = format!("[{lost} bytes lost: the disk did not take them]\n");
+        out.extend_from_slice(line.as_bytes());
     }
-    out.extend_from_slice(format!("[{left_out} bytes left out]\n").as_bytes());
-    out.extend(tail.into_iter().skip_while(|byte| is_inside(*byte)));
     out
+}
+
+fn end_line(bytes: &mut Vec<u8>) {
+    if bytes.last().is_some_and(|last| *last != b'\n') {
+        bytes.push(b'\n');
+    }
 }
 
 fn is_inside(byte: u8) -> bool {
@@ -88,10 +114,21 @@ mod tests {
 
     #[test]
     fn the_middle_is_counted_and_no_character_is_shown_in_part() {
+        let joined = |ends| joined(ends, None);
         assert_eq!(joined(ends(b"abc", 0, b"def")), b"abcdef");
         assert_eq!(joined(ends(b"ab", 6, b"ij")), b"ab\n[6 bytes left out]\nij");
         let text = "a€b".as_bytes();
         assert_eq!(joined(ends(&text[..2], 1, &text[3..])), b"a\n[1 bytes left out]\nb");
         assert_eq!(joined(ends(b"", 7, b"end")), b"[7 bytes left out]\nend");
+    }
+
+    #[test]
+    fn what_was_lost_at_the_end_is_counted() {
+        let lost = b"[3 bytes lost: the disk did not take them]\n";
+        assert_eq!(joined(ends(b"", 0, b""), Some(3)), lost);
+        assert_eq!(joined(ends(b"a", 0, b"b"), Some(5)), [&b"ab\n"[..], lost].concat());
+        let both = [&b"a\n[2 bytes left out]\nb\n"[..], lost].concat();
+        assert_eq!(joined(ends(b"a", 2, b"b"), Some(7)), both);
+        assert_eq!(joined(ends(b"a", 2, b"b"), Some(4)), b"a\n[2 bytes left out]\nb");
     }
 }

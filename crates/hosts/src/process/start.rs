@@ -34,13 +34,18 @@ impl ProcessHost {
     async fn start(&self, run: &RunDir, opening: &Opening) -> Result<Found, HostError> {
         let spec = self.spec(opening)?;
         let prepared = prepare(run, opening, &spec);
-        prepared.map_err(|why| transient("run", &why))?;
-        let said = self.spawn(run).await.map_err(|why| transient("shim", &why))?;
+        let said = match prepared {
+            Ok(()) => self.spawn(run).await.map_err(|why| transient("shim", &why)),
+            Err(why) => Err(transient("run", &why)),
+        };
+        let said = said.inspect_err(|_| Spec::remove(run))?;
         if said == "started" {
             self.lock().own.insert((opening.task, opening.attempt));
         }
         let found = find(run).map_err(|why| transient("run", &why))?;
         if found == Found::Nothing {
+            // It holds values, and nobody reads it any more.
+            Spec::remove(run);
             let why = format!("the shim ended before it began ({said:?})");
             return Err(HostError::new(ErrorClass::Transient, "shim", &why));
         }

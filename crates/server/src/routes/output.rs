@@ -6,7 +6,8 @@ use std::time::Duration;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use homing_core::ids::TaskId;
 use homing_core::span;
 use homing_core::wire::{Output, OutputQuery, Waited};
 use homing_runtime as runtime;
@@ -18,6 +19,8 @@ use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
+/// Of what a host still has, at once.
+const PIECE: usize = 1 << 20;
 const BYTES: &str = "application/octet-stream";
 
 pub(crate) async fn output(
@@ -34,6 +37,9 @@ pub(crate) async fn output(
         None => None,
     };
     let raw = accepts(&headers, BYTES);
+    if let Some(from) = &asked.from {
+        return piece(&door, id, from, raw).await;
+    }
     let (view, fresh) = door.homing.view(id, wanted && !raw).await?;
     if raw {
         let living = !view.state.is_terminal();
@@ -52,7 +58,25 @@ pub(crate) async fn output(
     Ok(ok(&Output { task: view, wait, fresh, ack }))
 }
 
-async fn waited(door: &Door, by: By, id: homing_core::ids::TaskId, text: &str) -> Answer<Waited> {
+/// What the host still has, a piece at a time: an empty one is the end.
+async fn piece(door: &Door, id: TaskId, from: &str, raw: bool) -> Answer<Response> {
+    let Ok(from) = from.parse() else {
+        return Err(Problem::invalid(format!("from: {from:?} is not the number of a byte")));
+    };
+    if !raw {
+        return Err(Problem::invalid(format!("from: pieces are bytes: accept {BYTES}")));
+    }
+    let piece = door.homing.piece(id, from, PIECE).await?;
+    let written = piece.written.map(|written| ("homing-written", written.to_string()));
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), BYTES.to_owned()),
+        ("homing-task", id.to_string()),
+        ("homing-from", piece.first.to_string()),
+    ];
+    Ok((headers, AppendHeaders(written), piece.bytes).into_response())
+}
+
+async fn waited(door: &Door, by: By, id: TaskId, text: &str) -> Answer<Waited> {
     let span = spanned("wait", text)?;
     if span > WAIT_MAX {
         let why = format!("wait: at most {}; then ask again", span::words(WAIT_MAX));

@@ -9,6 +9,7 @@ use homing_core::ids::TaskId;
 use homing_core::wire::{Stop, Stopping};
 use homing_ports::store::TaskQuery;
 use homing_runtime::Waited;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::accepted;
@@ -20,6 +21,9 @@ use crate::problem::{Answer, Problem};
 /// A stop that is not confirmed is given up on within this.
 const ENDS_WITHIN: Duration = Duration::from_secs(40);
 const PAGE: usize = 500;
+/// So many are cancelled together: their ends share a commit.
+const AT_ONCE: usize = 256;
+const WHY: &str = "the daemon stops with its children";
 
 pub(crate) async fn stop(
     State(door): State<Door>,
@@ -38,12 +42,23 @@ pub(crate) async fn stop(
 /// Cancels every living task, and waits for their ends.
 async fn end_all(door: &Door) -> Answer<(u64, Vec<TaskId>)> {
     let living = living(door).await?;
-    for id in &living {
-        door.homing.cancel_tree(*id, Some("the daemon stops with its children"), false).await?;
+    let mut stopping = Vec::new();
+    for some in living.chunks(AT_ONCE) {
+        let cancel = |id: &TaskId| {
+            let (homing, id) = (door.homing.clone(), *id);
+            async move { (id, homing.cancel_tree(id, Some(WHY), false).await) }
+        };
+        let cancels: JoinSet<_> = some.iter().map(cancel).collect();
+        for (id, done) in cancels.join_all().await {
+            // What was still queued has ended with the answer.
+            if !done?.state.is_terminal() {
+                stopping.push(id);
+            }
+        }
     }
     let until = Instant::now() + ENDS_WITHIN;
     let mut left = Vec::new();
-    for id in &living {
+    for id in &stopping {
         let rest = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         if door.homing.wait(*id, rest).await? != Waited::Ended {
             left.push(*id);

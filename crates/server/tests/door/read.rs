@@ -8,6 +8,25 @@ use homing_core::words::State;
 use crate::scene::{LONG, Scene, ask, problem, soon};
 
 #[tokio::test]
+async fn what_a_host_still_has_is_given_in_pieces() {
+    let scene = Scene::new();
+    let open = scene.open();
+    let id = open.launch("Count.").await;
+    open.end(id).await;
+    let all = soon(open.client.logs(&id.to_string())).await.unwrap();
+    let piece = soon(open.client.piece(&id.to_string(), 1)).await.unwrap();
+    assert_eq!((piece.first, &*piece.bytes), (1, &all[1..]));
+    assert_eq!(piece.written, Some(all.len() as u64));
+    let end = soon(open.client.piece(&id.to_string(), all.len() as u64)).await.unwrap();
+    assert!(end.bytes.is_empty());
+    for path in ["output?from=0", "output?from=x"] {
+        let refused = problem(soon(open.client.get(&format!("/v1/tasks/{id}/{path}"))).await);
+        assert_eq!(refused.status, 400, "{refused:?}");
+    }
+    open.close().await;
+}
+
+#[tokio::test]
 async fn tasks_are_listed_page_by_page_and_by_what_is_asked() {
     let scene = Scene::new();
     let open = scene.open();

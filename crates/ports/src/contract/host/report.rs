@@ -118,8 +118,23 @@ pub async fn a_transcript_holds_what_was_said(factory: &mut dyn HostFactory) {
     let host = factory.host();
     let opening = factory.opening(task(1), 1, Does::Answers);
     let (place, _) = run_to_end(&*host, opening).await;
-    let transcript = host.transcript(place).await.unwrap_or_default();
+    let transcript = host.transcript(place.clone()).await.unwrap_or_default();
     assert!(String::from_utf8_lossy(&transcript).contains(ANSWER));
+    let mut pieces = Vec::new();
+    loop {
+        let from = pieces.len() as u64;
+        let piece = host.piece(place.clone(), from, 3).await.unwrap_or_default();
+        assert!(
+            piece.first == from && piece.bytes.len() <= 3,
+            "nothing is missing, nothing is more: {piece:?}"
+        );
+        if piece.bytes.is_empty() {
+            assert_eq!(piece.written, Some(from));
+            break;
+        }
+        pieces.extend(piece.bytes);
+    }
+    assert!(String::from_utf8_lossy(&pieces).contains(ANSWER));
 }
 
 pub async fn r5_garbage_is_answered_and_never_panics(factory: &mut dyn HostFactory) {

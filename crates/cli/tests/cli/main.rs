@@ -16,3 +16,4 @@ mod scene;
 mod stream;
 mod usage;
 mod wait;
+mod why;

@@ -14,6 +14,7 @@ mod resume;
 mod run;
 mod scene;
 mod stream;
+mod upgrade;
 mod usage;
 mod wait;
 mod why;

@@ -13,6 +13,7 @@ mod read;
 mod resume;
 mod run;
 mod scene;
+mod settings;
 mod stream;
 mod upgrade;
 mod usage;

@@ -199,11 +199,22 @@ fn host(door: &Door, body: &wire::Launch) -> Answer<String> {
 }
 
 fn overrides(body: &wire::Launch) -> Answer<Overrides> {
-    let timeout = body.timeout.as_deref().map(|text| spanned("timeout", text)).transpose()?;
+    let limits = &body.limits;
+    let ms = |field: &str, said: &Option<String>| -> Answer<Option<u64>> {
+        let span = said.as_deref().map(|text| spanned(field, text)).transpose()?;
+        Ok(span.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
+    };
     Ok(Overrides {
-        timeout_ms: timeout.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
-        retry_interrupted: body.retry_interrupted,
-        ..Overrides::default()
+        start_ms: ms("limits.start", &limits.start)?,
+        quiet_ms: ms("limits.stale", &limits.stale)?,
+        never_active_ms: ms("limits.never_active", &limits.never_active)?,
+        stop_ms: ms("limits.stopping", &limits.stopping)?,
+        ask_ms: ms("limits.ask", &limits.ask)?,
+        same_calls: limits.identical_calls,
+        all_calls: limits.calls,
+        attempts: limits.attempts,
+        retry_interrupted: limits.retry_interrupted.or(body.retry_interrupted),
+        timeout_ms: ms("timeout", &body.timeout)?,
     })
 }
 

@@ -10,6 +10,7 @@ mod inbox;
 mod launch;
 mod output;
 mod read;
+mod real;
 mod resume;
 mod run;
 mod scene;

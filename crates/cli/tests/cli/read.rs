@@ -70,7 +70,7 @@ fn show_tells_one_task_found_by_id_beginning_or_name() {
 }
 
 #[test]
-fn what_is_not_there_is_exit_code_3_with_what_to_use() {
+fn n17_what_is_not_there_is_exit_code_3_with_what_to_use() {
     let scene = Scene::new();
     let said = scene.homing(["show", "bg_000000000000"]);
     assert_eq!(said.code, Some(3));

@@ -155,7 +155,7 @@ fn doctor_needs_no_daemon_and_starts_none() {
 }
 
 #[test]
-fn doctor_and_reads_refuse_a_damaged_ledger_in_words() {
+fn r6_doctor_and_reads_refuse_a_damaged_ledger_in_words() {
     let scene = Scene::new();
     scene.run([], ["true"]);
     assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));

@@ -20,6 +20,7 @@ use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
 const KEY_MAX: usize = 512;
+const NAME_MAX: usize = 1 << 10;
 const VARS_MAX: usize = 1_000;
 
 pub(crate) async fn launch(
@@ -154,15 +155,19 @@ async fn ordered(
     for after in &body.after.0 {
         launch = launch.after(task(door, after).await?);
     }
-    let text: [(&Option<String>, Set); 5] = [
-        (&body.agent, Launch::agent),
-        (&body.name, Launch::named),
-        (&body.system, Launch::system),
-        (&body.batch, Launch::batch),
-        (&body.cwd, Launch::cwd),
+    // A task holds these in memory as long as it lives.
+    let text: [(&str, &Option<String>, Set, usize); 5] = [
+        ("agent", &body.agent, Launch::agent, NAME_MAX),
+        ("name", &body.name, Launch::named, NAME_MAX),
+        ("system", &body.system, Launch::system, usize::MAX),
+        ("batch", &body.batch, Launch::batch, NAME_MAX),
+        ("cwd", &body.cwd, Launch::cwd, usize::MAX),
     ];
-    for (said, set) in text {
+    for (field, said, set, most) in text {
         if let Some(said) = said {
+            if said.len() > most {
+                return Err(Problem::invalid(format!("{field}: it has more than {most} bytes")));
+            }
             launch = set(launch, said);
         }
     }

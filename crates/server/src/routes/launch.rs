@@ -20,7 +20,7 @@ use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
 const KEY_MAX: usize = 512;
-const NAME_MAX: usize = 1 << 10;
+const NAME_MAX: usize = 64 << 10;
 const VARS_MAX: usize = 1_000;
 
 pub(crate) async fn launch(

@@ -3,8 +3,9 @@
 use std::process::Child;
 
 use homing_core::wire;
+use rustix::process::test_kill_process;
 
-use super::{ONE_SLOT, block, client, is, kill_daemon, lines, path, with, witnessed};
+use super::{ONE_SLOT, block, client, is, kill_daemon, lines, path, shim, with, witnessed};
 use crate::scene::{Scene, finish, until};
 
 /// A script that appends a word to the scene's witness.
@@ -48,6 +49,10 @@ fn l6_cancelled_while_its_process_is_made_it_ends_cancelled_and_its_slot_is_free
             id
         });
         is(&scene, &id, "cancelled");
+        if scene.home.join(format!("runs/{id}.1/child")).exists() {
+            let shim = shim(&scene, &id, 1);
+            until(|| test_kill_process(shim).is_err());
+        }
         let lines = lines(&scene, &id);
         let at = |found: &dyn Fn(&serde_json::Value) -> bool| lines.iter().position(found);
         let stop =

@@ -8,7 +8,7 @@ use std::time::Duration;
 use homing_core::limits::Limits;
 use homing_core::nearest::nearest;
 use homing_core::span;
-use homing_core::wire::{Budget, Fields, Launch};
+use homing_core::wire::{self, Budget, Fields, Launch};
 use toml::{Table, Value};
 
 use crate::expected::Expected;
@@ -17,6 +17,9 @@ use crate::home::Home;
 const NAME: &str = "homing.toml";
 /// Both streams of an attempt together.
 const SPOOL: usize = 256 << 20;
+const RESULT: usize = 1 << 20;
+/// Less than this holds no result and no line that says what is left out.
+const RESULT_LEAST: usize = 1 << 10;
 
 /// What the home says, over the defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct Config {
     pub limits: Limits,
     /// Bytes kept of an attempt's output, both streams together.
     pub spool: usize,
+    /// Bytes stored of a result.
+    pub result: usize,
     pub presets: BTreeMap<String, Launch>,
     /// The keys that the file names, as `section.key`.
     named: Vec<String>,
@@ -32,7 +37,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         let (presets, named) = (BTreeMap::new(), Vec::new());
-        Self { limits: Limits::default(), spool: SPOOL, presets, named }
+        Self { limits: Limits::default(), spool: SPOOL, result: RESULT, presets, named }
     }
 }
 
@@ -65,6 +70,12 @@ macro_rules! keys {
             name: "spool",
             place: Place::Size(|config| &mut config.spool),
             means: "kept of an attempt's output; the middle of more is counted",
+        },
+        Key {
+            section: "storage",
+            name: "result",
+            place: Place::Size(|config| &mut config.result),
+            means: "stored of a result; the middle of more is left out",
         }]
     };
 }
@@ -176,6 +187,10 @@ impl Config {
             }
             self.named.push(full);
         }
+        if self.result < RESULT_LEAST {
+            let least = size_words(RESULT_LEAST);
+            return Err((format!("storage.result: it is less than {least}"), format!("{least:?}")));
+        }
         Ok(())
     }
 
@@ -204,17 +219,28 @@ impl Config {
             {
                 return Err(not_known("key", &format!("{at}.{odd}"), Launch::FIELDS.to_vec()));
             }
-            let budget = fields.get("budget").and_then(as_table).unwrap_or_default();
-            if let Some(odd) = budget.keys().find(|field| !Budget::FIELDS.contains(&field.as_str()))
-            {
-                let full = format!("{at}.budget.{odd}");
-                return Err(not_known("key", &full, Budget::FIELDS.to_vec()));
+            for (inner, known) in [("budget", Budget::FIELDS), ("limits", wire::Limits::FIELDS)] {
+                let given = fields.get(inner).and_then(as_table).unwrap_or_default();
+                if let Some(odd) = given.keys().find(|field| !known.contains(&field.as_str())) {
+                    return Err(not_known("key", &format!("{at}.{inner}.{odd}"), known.to_vec()));
+                }
             }
             let preset: Launch = value.try_into().map_err(|why: toml::de::Error| {
                 (format!("{at}: {}", why.message()), "what a launch takes".to_owned())
             })?;
-            if let Some(timeout) = &preset.timeout {
-                milliseconds(&format!("{at}.timeout"), &Value::String(timeout.clone()))?;
+            let limits = &preset.limits;
+            for (name, span) in [
+                ("timeout", &preset.timeout),
+                ("limits.start", &limits.start),
+                ("limits.stale", &limits.stale),
+                ("limits.never_active", &limits.never_active),
+                ("limits.stopping", &limits.stopping),
+                ("limits.ask", &limits.ask),
+                ("budget.wall", &preset.budget.wall),
+            ] {
+                if let Some(span) = span {
+                    milliseconds(&format!("{at}.{name}"), &Value::String(span.clone()))?;
+                }
             }
             self.presets.insert(name, preset);
         }
@@ -257,6 +283,14 @@ impl Config {
             }
         }
         Ok(text)
+    }
+
+    /// The same for programs: sections of keys, with which of them the file names.
+    pub fn json(&self) -> anyhow::Result<serde_json::Value> {
+        let told: Table = self.told()?.parse()?;
+        let mut all = serde_json::to_value(told)?;
+        all["set"] = serde_json::to_value(&self.named)?;
+        Ok(all)
     }
 }
 
@@ -342,11 +376,21 @@ mod tests {
     #[test]
     fn what_is_shown_reads_back_as_the_same() {
         let text = "[concurrency]\ndefault = 2\n[concurrency.models]\n\"acme/large\" = 1\n\
-                    [limits]\nstale = \"90s\"\n[storage]\nspool = \"1MiB\"\n\
-                    [presets.quick]\nmodel = \"acme/small\"\ntimeout = \"5m\"\nbudget = { calls = 3 }\n";
+                    [limits]\nstale = \"90s\"\n[storage]\nspool = \"1MiB\"\nresult = \"64KiB\"\n\
+                    [presets.quick]\nmodel = \"acme/small\"\ntimeout = \"5m\"\nbudget = { calls = 3 }\n\
+                    limits = { stale = \"2m\", attempts = 1 }\n";
         let config = Config::parse(text).unwrap();
         assert_eq!((config.limits.default, config.limits.quiet_ms), (2, 90_000));
-        assert_eq!(config.spool, 1 << 20);
+        assert_eq!((config.spool, config.result), (1 << 20, 64 << 10));
+        assert_eq!(config.presets["quick"].limits.stale.as_deref(), Some("2m"));
+        let json = config.json().unwrap();
+        assert_eq!(
+            (&json["limits"]["stale"], &json["limits"]["depth"]),
+            (&"90s".into(), &3.into())
+        );
+        assert_eq!(json["concurrency"]["models"]["acme/large"], 1);
+        assert_eq!(json["presets"]["quick"]["limits"]["attempts"], 1);
+        assert_eq!(json["set"][0], "concurrency.default");
         assert_eq!(config.presets["quick"].model.0, ["acme/small"]);
         for config in [config, Config::default()] {
             let again = Config::parse(&config.told().unwrap()).unwrap();
@@ -366,6 +410,9 @@ mod tests {
             ("[storage]\nspool = \"9\"\n", "storage.spool: it is not a size", "256MiB"),
             ("[presets.a]\nmodle = \"x/y\"\n", "\"presets.a.modle\"", "did you mean \"model\"?"),
             ("[presets.a.budget]\ncall = 1\n", "presets.a.budget.call", "\"calls\""),
+            ("[storage]\nresult = \"9B\"\n", "storage.result: it is less than 1KiB", "1KiB"),
+            ("[presets.a.limits]\nstal = \"1m\"\n", "presets.a.limits.stal", "\"stale\""),
+            ("[presets.a.limits]\nstale = \"5\"\n", "presets.a.limits.stale", "\"30s\""),
             ("[presets.a]\ntimeout = \"5\"\n", "presets.a.timeout", "\"30s\""),
             ("x = 1\n", "no section \"x\"", "known: "),
             ("[limits\n", "line 1: ", "TOML"),

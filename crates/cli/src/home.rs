@@ -10,6 +10,7 @@ use homing_ports::store::StoreError;
 use homing_store::{Holder, SqliteStore};
 
 use crate::SHIM;
+use crate::config::Config;
 use crate::expected::Expected;
 
 /// A directory that may not be there yet.
@@ -78,15 +79,15 @@ impl Home {
         self.dir.join("daemon.log")
     }
 
-    /// The host that runs commands in this home; with how much is kept of what they write.
-    pub fn process_host(&self, spool: Option<usize>) -> Result<ProcessHost, Expected> {
+    /// The host that runs commands in this home.
+    pub fn process_host(&self, config: &Config) -> Result<ProcessHost, Expected> {
         // This very program, even when another one has taken its place on disk.
         let shim = vec!["/proc/self/exe".into(), SHIM.into()];
         let host =
             ProcessHost::new(self.folder("runs"), shim).map_err(|why| self.unusable(&why))?;
-        let host = host.with_home(self.dir());
         // Of each of the two streams.
-        Ok(spool.map_or(host.clone(), |bytes| host.with_spool(bytes as u64 / 2)))
+        let spool = config.spool as u64 / 2;
+        Ok(host.with_home(self.dir()).with_spool(spool).with_result(config.result))
     }
 
     pub fn unusable(&self, why: &io::Error) -> Expected {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use homing_core::nearest::unknown;
 use homing_core::refs::{Origin, ParentRef};
 use homing_core::span;
-use homing_core::wire::{Budget, Launch, Words};
+use homing_core::wire::{Budget, Launch, Limits, Words};
 use homing_core::words::Notify;
 use homing_runtime::Model;
 
@@ -156,6 +156,8 @@ impl Options {
             budget: self.budget.unwrap_or_default(),
             priority: self.priority,
             after: Words(self.after),
+            // By preset, or over HTTP.
+            limits: Limits::default(),
             retry_interrupted: None,
         })
     }

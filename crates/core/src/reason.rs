@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::compose::{iso, lasting};
 use crate::fact::{Finish, HostError};
 use crate::ids::{AskId, DebriefId, TaskId};
 use crate::words::{Cause, TurnKind};
@@ -24,7 +25,7 @@ pub enum Caller {
 impl fmt::Display for Caller {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Person => out.write_str("someone at a door"),
+            Self::Person => out.write_str("someone at the command line or API"),
             Self::Task(id) => write!(out, "task {id}"),
             Self::Policy => out.write_str("policy"),
         }
@@ -73,6 +74,17 @@ fn after(out: &mut fmt::Formatter<'_>, error: &HostError, what: &str) -> fmt::Re
     write!(out, "{} ({}): {what}", error.name, error.class)
 }
 
+fn asked_first(out: &mut fmt::Formatter<'_>, what: &str, ms: u64) -> fmt::Result {
+    write!(out, "{what} {}; the host was asked first", lasting(ms))
+}
+
+fn same_again(out: &mut fmt::Formatter<'_>, error: &HostError, wait_ms: u64) -> fmt::Result {
+    match (wait_ms, error.until_wall) {
+        (0, Some(at)) => after(out, error, &format!("the same again at {}", iso(at))),
+        (wait_ms, _) => after(out, error, &format!("the same again after {}", lasting(wait_ms))),
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -88,7 +100,10 @@ impl fmt::Display for Reason {
             Self::EndedWith { cause } => write!(out, "the turn ended as {cause}"),
             Self::Failed { error } => after(out, error, &error.message),
             Self::SubtreeOpen { living, untaken } => {
-                write!(out, "the turn ended; {living} descendants live, {untaken} results wait")
+                write!(
+                    out,
+                    "the turn ended; living below it: {living}, results not taken: {untaken}"
+                )
             }
             Self::SubtreeSettled => {
                 out.write_str("all descendants ended, their results were taken")
@@ -96,9 +111,7 @@ impl fmt::Display for Reason {
             Self::AskOpened { ask } => write!(out, "the child waits for an answer to {ask}"),
             Self::AsksClosed => out.write_str("nothing is asked any more"),
             Self::NextModel { error, model } => after(out, error, &format!("goes on with {model}")),
-            Self::SameAgain { error, wait_ms } => {
-                after(out, error, &format!("the same again after {wait_ms} ms"))
-            }
+            Self::SameAgain { error, wait_ms } => same_again(out, error, *wait_ms),
             Self::InterruptedAgain => out.write_str("interrupted; policy allows another attempt"),
             Self::ChainUsedUp { error, attempts } => {
                 write!(out, "nothing is left to try after {attempts} attempts; last: ")?;
@@ -113,27 +126,23 @@ impl fmt::Display for Reason {
             Self::ParentDeleted => out.write_str("its parent was deleted"),
             Self::StopConfirmed => out.write_str("the host confirmed that nothing of it runs"),
             Self::StopUnconfirmed { after_ms } => {
-                write!(out, "the host did not confirm the stop within {after_ms} ms")
+                write!(out, "the host did not confirm the stop within {}", lasting(*after_ms))
             }
             Self::StartedTooLate { after_ms } => {
-                write!(out, "it did not start within {after_ms} ms")
+                write!(out, "it did not start within {}", lasting(*after_ms))
             }
-            Self::Quiet { for_ms } => {
-                write!(out, "no activity for {for_ms} ms; the host was asked first")
-            }
-            Self::NeverActive { for_ms } => {
-                write!(out, "never active in {for_ms} ms; the host was asked first")
-            }
-            Self::TimeUp { after_ms } => {
-                write!(out, "its time of {after_ms} ms is up; the host was asked first")
-            }
+            Self::Quiet { for_ms } => asked_first(out, "no activity for", *for_ms),
+            Self::NeverActive { for_ms } => asked_first(out, "never active in", *for_ms),
+            Self::TimeUp { after_ms } => asked_first(out, "its time is up after", *after_ms),
             Self::SameCalls { tool, times } => {
                 write!(out, "{tool} was called {times} times in a row with the same input")
             }
             Self::AllCalls { times } => write!(out, "{times} calls were made"),
             Self::BudgetReached { owner } => write!(out, "the budget of {owner} is used up"),
             Self::SessionGone { cause, for_ms: 0 } => write!(out, "the host says {cause}"),
-            Self::SessionGone { cause, for_ms } => write!(out, "{cause}: not seen for {for_ms} ms"),
+            Self::SessionGone { cause, for_ms } => {
+                write!(out, "{cause}: not seen for {}", lasting(*for_ms))
+            }
             Self::DependencyEnded { on } => {
                 write!(out, "{on}, which it was to run after, did not complete")
             }

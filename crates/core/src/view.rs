@@ -198,7 +198,10 @@ pub fn evidence(task: &Task) -> Vec<String> {
         all.push("the program that ran the turn is gone".to_owned());
     }
     if !seen.calls.is_empty() {
-        all.push(format!("{} tools were seen to begin and not to end", seen.calls.len()));
+        all.push(match seen.calls.len() {
+            1 => "1 tool was seen to begin and not to end".to_owned(),
+            many => format!("{many} tools were seen to begin and not to end"),
+        });
     }
     if !task.state.is_terminal() {
         match seen.busy {

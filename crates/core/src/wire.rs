@@ -85,6 +85,21 @@ body! {
 }
 
 body! {
+    /// A task's own values over `[limits]` of `homing.toml`, by the same names. Times have a unit: `90s`.
+    Limits {
+        start: Option<String>,
+        stale: Option<String>,
+        never_active: Option<String>,
+        stopping: Option<String>,
+        ask: Option<String>,
+        identical_calls: Option<u32>,
+        calls: Option<u32>,
+        attempts: Option<u32>,
+        retry_interrupted: Option<u32>,
+    }
+}
+
+body! {
     /// `POST /v1/tasks`. A prompt or a command; everything else may be left out.
     Launch {
         host: Option<String>,
@@ -116,10 +131,11 @@ body! {
         /// With its unit: `30m`.
         timeout: Option<String>,
         budget: Budget,
+        limits: Limits,
         priority: i32,
         /// Ids, beginnings of them, or names: it runs once these have completed.
         after: Words,
-        /// How often an interrupted turn is tried again.
+        /// How often an interrupted turn is tried again; `limits` says the same.
         retry_interrupted: Option<u32>,
     }
 }

@@ -126,4 +126,15 @@ pub trait Host: Send + Sync {
             Ok(Piece { first: from, bytes: all[begin..end].to_vec(), written })
         })
     }
+
+    /// Tasks of which the host keeps files of its own. By default none.
+    fn kept(&self) -> Flight<'_, Vec<TaskId>> {
+        Box::pin(std::future::ready(Vec::new()))
+    }
+
+    /// The task is past its retention, or never came to be: what is kept of it goes. What still runs stays.
+    fn forget(&self, task: TaskId) -> Flight<'_, ()> {
+        let _ = task;
+        Box::pin(std::future::ready(()))
+    }
 }

@@ -1,15 +1,18 @@
 //! The lines of a task's journal in words, for `why`. Says what was written down, nothing else.
 
-use homing_core::fact::{Fact, HostError};
+use homing_core::fact::{Exit, Fact, HostError, Picture, Presence, TurnRecord};
 use homing_core::payload::TextRef;
 use homing_core::record::TaskRecord;
+use homing_core::task::{Answer, AskState};
+use homing_core::words::{Code, DeliveryState, Tri, TurnKind};
 
 /// None for lines that tell a person nothing.
 pub fn words(record: &TaskRecord) -> Option<String> {
     use TaskRecord as R;
     Some(match record {
-        R::Accepted { brief, parent, .. } => {
-            format!("accepted for {parent}, to run on {}", brief.host)
+        R::Accepted { brief, parent, after, .. } => {
+            let waits = if after.is_empty() { "" } else { ", after others" };
+            format!("accepted for {parent}, to run on {}{waits}", brief.host)
         }
         R::DependencyMet { on } => format!("{on}, which it runs after, completed"),
         R::AttemptOpened { attempt, after, .. } => match after {
@@ -17,7 +20,7 @@ pub fn words(record: &TaskRecord) -> Option<String> {
             None => format!("attempt {attempt}"),
         },
         R::GenerationOpened { generation, .. } => format!("generation {generation}"),
-        R::TurnOpened { turn, kind, .. } => format!("turn {turn}, {kind}"),
+        R::TurnOpened { turn, kind, .. } => format!("turn {turn}: {}", turn_words(*kind)),
         R::Moved { to, cause, reason, .. } => match cause {
             Some(cause) => format!("{to} ({cause}): {reason}"),
             None => format!("{to}: {reason}"),
@@ -25,16 +28,20 @@ pub fn words(record: &TaskRecord) -> Option<String> {
         R::StopTurned { stop } => format!("the stop leads to {} now: {}", stop.target, stop.reason),
         R::Seen { fact, .. } => format!("seen: {}", fact_words(fact)),
         R::Stale { fact, .. } => format!("too late, without effect: {}", fact_words(fact)),
-        R::Late { text } => format!("an answer after the end, kept: {} bytes", text.bytes),
+        R::Late { text } => format!("an answer after the end, kept: {}", count(text.bytes, "byte")),
         R::Result { text, error } => result_words(*text, error.as_deref()),
-        R::AskOpened { ask, seen } => format!("{ask}: it asks: {}", seen.text),
-        R::AskMoved { ask, to, .. } => format!("{ask}: {to}"),
-        R::SendTaken { n, text } => format!("words number {n} for it: {} bytes", text.bytes),
-        R::NoticeMoved { to, code, .. } => match code {
-            Some(code) => format!("its notice is {to} [{code}]"),
-            None => format!("its notice is {to}"),
-        },
-        R::NoticeRouted { to, .. } => format!("its notice goes to {to} instead"),
+        R::AskOpened { ask, seen } => format!("{ask} was opened: {}", seen.text),
+        R::AskMoved { ask, to, answer, by } => {
+            let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
+            format!("{ask} was {}{by}", ask_words(*to, answer.as_ref()))
+        }
+        R::SendTaken { n, text } => {
+            format!("words number {n} for it: {}", count(text.bytes, "byte"))
+        }
+        R::NoticeMoved { to, code, .. } => notice_words(*to, *code),
+        R::NoticeRouted { to, code, .. } => {
+            format!("its notice goes to {to} instead{}", coded(*code))
+        }
         R::ParentMoved { to, .. } => format!("its parent is {to} from now on"),
         R::OrphanSeen { attempt, session } => {
             format!("{session} of attempt {attempt} is still to be ended")
@@ -51,8 +58,48 @@ pub fn words(record: &TaskRecord) -> Option<String> {
     })
 }
 
+fn turn_words(kind: TurnKind) -> &'static str {
+    match kind {
+        TurnKind::First => "what it was launched with",
+        TurnKind::GoOn => "it is told to go on",
+        TurnKind::Resume => "the words of the resume",
+        TurnKind::Send => "words that were sent to it",
+        TurnKind::Debrief => "what its own tasks brought home",
+        TurnKind::Foreign => "begun by someone else",
+    }
+}
+
+fn ask_words(to: AskState, answer: Option<&Answer>) -> String {
+    match (to, answer) {
+        (AskState::Answered, Some(Answer::Allow)) => "allowed".to_owned(),
+        (AskState::Answered, Some(Answer::Deny)) => "denied".to_owned(),
+        (AskState::Answered, Some(Answer::Text(text))) => format!("answered with {text:?}"),
+        (AskState::Open | AskState::Answered | AskState::Expired | AskState::Withdrawn, _) => {
+            to.to_string()
+        }
+    }
+}
+
+fn notice_words(to: DeliveryState, code: Option<Code>) -> String {
+    let words = match to {
+        DeliveryState::Owed => "its notice is owed again",
+        DeliveryState::Sealed => "its notice is sealed in a debrief",
+        DeliveryState::Sent => "its notice is sent",
+        DeliveryState::Accepted => "its notice is at the parent",
+        DeliveryState::Settled => "its notice is settled: the receipt is here",
+        DeliveryState::Withdrawn => "its notice is withdrawn",
+        DeliveryState::Undeliverable => "its notice is undeliverable",
+    };
+    format!("{words}{}", coded(code))
+}
+
+fn coded(code: Option<Code>) -> String {
+    code.map_or_else(String::new, |code| format!(" [{code}]"))
+}
+
 fn result_words(text: Option<TextRef>, error: Option<&HostError>) -> String {
-    let kept = text.map_or("no result".to_owned(), |text| format!("result: {} bytes", text.bytes));
+    let kept = text
+        .map_or("no result".to_owned(), |text| format!("result: {}", count(text.bytes, "byte")));
     match error {
         Some(error) => format!("{kept}; {}: {}", error.name, error.message),
         None => kept,
@@ -62,38 +109,113 @@ fn result_words(text: Option<TextRef>, error: Option<&HostError>) -> String {
 fn fact_words(fact: &Fact) -> String {
     match fact {
         Fact::SessionMade { session } => format!("session {session} was made"),
-        Fact::StartFailed { error } | Fact::PromptRefused { error } => {
-            format!("{}: {}: {}", fact.word(), error.name, error.message)
-        }
-        Fact::ErrorHint { error } | Fact::ProviderWait { error } => {
-            format!("{}: {} ({})", fact.word(), error.message, error.class)
-        }
-        Fact::StartUnsure { why }
-        | Fact::PromptUnsure { why }
-        | Fact::LookFailed { why }
-        | Fact::Interrupted { why }
-        | Fact::HostGone { why }
-        | Fact::StopRefused { why } => format!("{}: {why}", fact.word()),
+        Fact::StartFailed { error } => format!("no session could be made: {}", error_words(error)),
+        Fact::StartUnsure { why } => format!("whether a session was made is not known: {why}"),
         Fact::PromptTaken => "the host has the prompt".to_owned(),
+        Fact::PromptRefused { error } => format!("the prompt was refused: {}", error_words(error)),
+        Fact::PromptUnsure { why } => {
+            format!("whether the host has the prompt is not known: {why}")
+        }
+        Fact::Active => "something moved".to_owned(),
         Fact::ToolBegan { call } => format!("{} was called", call.tool),
-        Fact::Todos { open } => format!("{open} to-dos are open"),
-        Fact::Ended { end } => format!("the host's record of the end, finish {}", end.finish),
-        Fact::OddWord { word } => format!("a status word that is not known: {word}"),
-        Fact::Exited { exit, .. } => match (exit.code, exit.signal) {
-            (Some(code), _) => format!("the process ended with exit code {code}"),
-            (None, Some(signal)) => format!("the process was ended by signal {signal}"),
-            (None, None) => "the process ended".to_owned(),
-        },
+        Fact::ToolEnded { .. } => "a tool ended".to_owned(),
+        Fact::Spent { total } => format!("{} tokens were used so far", total.tokens),
         Fact::AskOpened { ask } => format!("it asks: {}", ask.text),
-        Fact::Stopped => "the stop is confirmed".to_owned(),
-        Fact::Active
-        | Fact::ToolEnded { .. }
-        | Fact::Spent { .. }
-        | Fact::AskClosed { .. }
-        | Fact::EndHint
-        | Fact::Busy
-        | Fact::Compacted
-        | Fact::Looked { .. }
-        | Fact::SessionDeleted => fact.word().replace('_', " "),
+        Fact::AskClosed { .. } => "it does not ask any more".to_owned(),
+        Fact::Todos { open } => format!("open to-dos: {open}"),
+        Fact::Ended { end } => format!("the host's record of the end, finish {}", end.finish),
+        Fact::EndHint => "a word of the end without its record: a reason to look".to_owned(),
+        Fact::ErrorHint { error } => {
+            format!("an error that may not be the end: {}", error_words(error))
+        }
+        Fact::ProviderWait { error } => {
+            format!("the host waits for its provider: {}", error_words(error))
+        }
+        Fact::OddWord { word } => format!("a status word that is not known here: {word}"),
+        Fact::Busy => "the session is busy".to_owned(),
+        Fact::Compacted => "its context was compacted; the turn goes on".to_owned(),
+        Fact::Exited { exit, .. } => exit_words(*exit),
+        Fact::Looked { picture } => picture_words(picture),
+        Fact::LookFailed { why } => format!("the host could not be asked: {why}"),
+        Fact::Interrupted { why } => format!("the turn was cut off: {why}"),
+        Fact::SessionDeleted => "the session was deleted".to_owned(),
+        Fact::HostGone { why } => format!("the host is gone: {why}"),
+        Fact::Stopped => "the stop is confirmed: nothing of it runs".to_owned(),
+        Fact::StopRefused { why } => format!("the host refused the stop: {why}"),
+    }
+}
+
+fn error_words(error: &HostError) -> String {
+    format!("{} ({}): {}", error.name, error.class, error.message)
+}
+
+fn exit_words(exit: Exit) -> String {
+    match (exit.code, exit.signal) {
+        (Some(code), _) => format!("the process ended with exit code {code}"),
+        (None, Some(signal)) => format!("the process was ended by signal {signal}"),
+        (None, None) => "the process ended".to_owned(),
+    }
+}
+
+/// `asked the host: the turn is open, the session is busy, 1 tool runs`.
+fn picture_words(picture: &Picture) -> String {
+    let mut parts = vec![match &picture.turn {
+        TurnRecord::Absent => "it does not have the prompt".to_owned(),
+        TurnRecord::Open => "the turn is open".to_owned(),
+        TurnRecord::Ended(end) => format!("the turn ended, finish {}", end.finish),
+        TurnRecord::Unreadable => "its messages cannot be read".to_owned(),
+    }];
+    match picture.session {
+        Presence::Present => {}
+        Presence::Missing => parts.push("the session is not there".to_owned()),
+        Presence::Unsure => parts.push("whether the session is there is not known".to_owned()),
+    }
+    match picture.busy {
+        Tri::Yes => parts.push("the session is busy".to_owned()),
+        Tri::No => parts.push("the session is not busy".to_owned()),
+        Tri::Unknown => {}
+    }
+    match picture.calls.len() {
+        0 => {}
+        1 => parts.push("1 tool runs".to_owned()),
+        many => parts.push(format!("{many} tools run")),
+    }
+    format!("asked the host: {}", parts.join(", "))
+}
+
+/// `1 task`, `2 tasks`.
+pub(crate) fn count(n: u64, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// Whether the host itself said it: what a driver says of a host that it could not hear is no such word.
+pub(crate) fn is_heard(record: &TaskRecord) -> bool {
+    match record {
+        TaskRecord::Seen { fact, .. } | TaskRecord::Stale { fact, .. } => !matches!(
+            fact,
+            Fact::LookFailed { .. } | Fact::StartUnsure { .. } | Fact::PromptUnsure { .. }
+        ),
+        TaskRecord::Accepted { .. }
+        | TaskRecord::DependencyMet { .. }
+        | TaskRecord::AttemptOpened { .. }
+        | TaskRecord::GenerationOpened { .. }
+        | TaskRecord::TurnOpened { .. }
+        | TaskRecord::Moved { .. }
+        | TaskRecord::StopTurned { .. }
+        | TaskRecord::Late { .. }
+        | TaskRecord::Result { .. }
+        | TaskRecord::AskOpened { .. }
+        | TaskRecord::AskMoved { .. }
+        | TaskRecord::AskDone { .. }
+        | TaskRecord::SendTaken { .. }
+        | TaskRecord::NoticeMoved { .. }
+        | TaskRecord::NoticeRouted { .. }
+        | TaskRecord::ParentMoved { .. }
+        | TaskRecord::Reserved { .. }
+        | TaskRecord::Refunded { .. }
+        | TaskRecord::Charged { .. }
+        | TaskRecord::TelemetryTaken { .. }
+        | TaskRecord::OrphanSeen { .. }
+        | TaskRecord::OrphanGone { .. } => false,
     }
 }

@@ -12,8 +12,9 @@ use homing_core::task::Task;
 use homing_core::time::{Moment, backoff_ms};
 use homing_core::words::Code;
 use homing_ports::store::CommitError;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::around::Around;
 use crate::committer::{Done, Job};
 use crate::engine::Engine;
 use crate::perform::Performer;
@@ -33,6 +34,11 @@ pub(crate) enum Msg {
         id: TaskId,
         task: Option<Box<Task>>,
         as_of: u64,
+    },
+    /// What memory knows around a task; none while memory is worth nothing.
+    Peek {
+        id: TaskId,
+        tell: oneshot::Sender<Option<Around>>,
     },
     Stop,
 }
@@ -161,6 +167,11 @@ impl Decider {
                 }
                 Some(Msg::Flew { key, ok }) => self.engine.flew(&key, ok, now),
                 Some(Msg::Loaded { id, task, as_of }) => self.engine.loaded(id, task, as_of, now),
+                Some(Msg::Peek { id, tell }) => {
+                    let world = self.is_alive().then(|| self.engine.world());
+                    // Whoever asked may have gone.
+                    drop(tell.send(world.and_then(|world| Around::of(world, id))));
+                }
                 Some(Msg::Stop) => return true,
                 None => return false,
             }

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+pub mod around;
 pub mod chain;
 pub mod codec;
 mod committer;

@@ -16,14 +16,20 @@ use homing_core::wire::{AskView, NoticeView, Why};
 use homing_core::words::Code;
 use homing_ports::host::{Host, Piece, Place};
 use homing_ports::store::{JournalRow, TaskQuery};
+use tokio::sync::oneshot;
 
 use crate::answers::{Refused, Seen};
+use crate::around::Around;
 use crate::codec;
+use crate::decider::Msg;
 use crate::find;
 use crate::homing::{Homing, the_answer};
 use crate::shown;
 use crate::texts;
 use crate::why;
+
+/// How often `why` looks until memory and store speak of the same state.
+const PEEKS_MAX: u32 = 5;
 
 /// Ends that one page of lines told of, each with the number of its line.
 pub type Ends = Vec<(u64, Completion)>;
@@ -103,9 +109,24 @@ impl Homing {
 
     /// Why a task stands where it does.
     pub async fn why(&self, id: TaskId) -> Result<Why, Refused> {
-        let Seen { task, .. } = self.show(id).await?;
-        let (limits, now) = (Arc::clone(&self.limits), self.stamp());
-        self.read(move |reader| why::why(reader, &task, &limits, Some(now))).await
+        let mut seen = self.show(id).await?;
+        let mut around = self.peek(id).await?;
+        // Memory may be a commit ahead of what was read.
+        for _ in 0..PEEKS_MAX {
+            if around.as_ref().is_none_or(|around| around.state == seen.task.state) {
+                break;
+            }
+            seen = self.show(id).await?;
+            around = self.peek(id).await?;
+        }
+        let now = self.stamp();
+        self.read(move |reader| why::why(reader, &seen.task, around.as_ref(), now)).await
+    }
+
+    async fn peek(&self, id: TaskId) -> Result<Option<Around>, Refused> {
+        let (tell, told) = oneshot::channel();
+        self.inbox.send(Msg::Peek { id, tell }).await.map_err(|_| Refused::Stopped)?;
+        told.await.map_err(|_| Refused::Stopped)
     }
 
     /// What was said in the latest attempt, as its host has it.

@@ -1,9 +1,11 @@
 //! Retention: tasks and deliveries that were over long ago, owe nothing and have no living relative are let
-//! go of. Looks once at the start, then at most once an hour, and only while something happens.
+//! go of, and hosts let go of their files. Looks once at the start, then at most once an hour, and only while
+//! something happens.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use homing_core::ids::TaskId;
 use homing_core::input::Input;
 use homing_core::limits::Limits;
 use homing_core::reply::Told;
@@ -11,6 +13,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::codec;
 use crate::decider::Msg;
+use crate::perform::Ports;
 use crate::readers::Readers;
 use crate::replies::Replies;
 use crate::time::Timekeeper;
@@ -26,11 +29,13 @@ pub(crate) struct Retention {
     pub time: Timekeeper,
     pub limits: Arc<Limits>,
     pub replies: Arc<Replies>,
+    pub ports: Arc<Ports>,
 }
 
 impl Retention {
     /// Runs until the runtime ends.
     pub(crate) async fn run(mut self) {
+        self.leftovers().await;
         loop {
             self.head.mark_unchanged();
             while self.sweep().await {}
@@ -57,9 +62,35 @@ impl Retention {
         if found.is_empty() {
             return false;
         }
+        let tasks = found.tasks.clone();
         let (request, told) = self.replies.expect();
         let expired = Input::Expired { request, purge: found };
         let sent = self.inbox.send(Msg::Input(Box::new(expired))).await;
-        sent.is_ok() && matches!(told.await, Ok(Told::Purged { any: true }))
+        let purged = sent.is_ok() && matches!(told.await, Ok(Told::Purged { any: true }));
+        if purged {
+            self.forget(tasks).await;
+        }
+        purged
+    }
+
+    /// Files of tasks that have no row: a crash came between the purge and this.
+    async fn leftovers(&self) {
+        for host in self.ports.hosts.values() {
+            let kept = host.kept().await;
+            self.forget(kept).await;
+        }
+    }
+
+    /// Hosts let go of those that the store does not know any more; every task has its row before its files.
+    async fn forget(&self, tasks: Vec<TaskId>) {
+        for task in tasks {
+            let gone = self.readers.read(move |reader| Ok(reader.task(task)?.0.is_none())).await;
+            if !matches!(gone, Ok(true)) {
+                continue;
+            }
+            for host in self.ports.hosts.values() {
+                host.forget(task).await;
+            }
+        }
     }
 }

@@ -113,6 +113,7 @@ impl Runtime {
             time: time.clone(),
             limits: Arc::clone(&engine.world().limits),
             replies: Arc::clone(&replies),
+            ports: Arc::clone(&ports),
         };
         tokio::spawn(retention.run());
         let limits = Arc::clone(&engine.world().limits);

@@ -133,6 +133,22 @@ mod tests {
         assert!(verify(&conn, KNOWN).is_err());
     }
 
+    /// Stores of released versions hold what these files made: a change comes as the next file.
+    #[test]
+    fn a_released_migration_never_changes() {
+        let released = [(include_str!("../migrations/V1__ledger.sql"), 16_322_971_150_804_029_019)];
+        for (version, (text, digest)) in (1..).zip(released) {
+            assert_eq!(
+                xxh3_64(text.as_bytes()),
+                digest,
+                "V{version}: write V{} instead",
+                KNOWN + 1
+            );
+        }
+        assert_eq!(SCHEMAS[0], 12_083_447_236_147_751_641, "what V1 made stays what it is");
+        assert!(runner().get_migrations().len() >= released.len());
+    }
+
     #[test]
     fn a_history_that_cannot_be_parsed_is_damage_and_no_panic() {
         for change in ["applied_on = 'yesterday'", "checksum = 'x'", "applied_on = x'ff'"] {

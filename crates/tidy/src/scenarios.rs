@@ -1,5 +1,5 @@
-//! Which scenario has a test. The list is `docs/scenarios.txt`; a test shows a scenario by beginning
-//! its name with the id, `fn l1_…`, or with several, `fn n8_g20_…`.
+//! Which scenario has a test, and which has one on real processes. The list is `docs/scenarios.txt`; a test shows
+//! a scenario by beginning its name with the id, `fn l1_…`, or with several, `fn n8_g20_…`.
 
 use crate::Finding;
 use crate::file::RustFile;
@@ -58,6 +58,19 @@ impl Where {
     }
 }
 
+/// Whether a scenario is to be shown on real processes, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Process {
+    /// Nobody asks for it.
+    No,
+    Yes,
+    /// A process cannot show it, and why.
+    Cannot(String),
+}
+
+/// Folders whose tests run real commands under real shims, mostly below a real daemon.
+const REAL: [&str; 2] = ["crates/cli/tests/", "crates/hosts/tests/"];
+
 /// One line of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
@@ -65,6 +78,8 @@ pub struct Scenario {
     pub id: Id,
     /// Where it is to be shown.
     pub place: Where,
+    /// Whether on real processes besides.
+    pub process: Process,
     /// The line of the list, from 1.
     pub line: usize,
 }
@@ -76,19 +91,20 @@ pub fn parse(list: &str) -> Result<Vec<Scenario>, Vec<Finding>> {
     let lines = list.lines().enumerate().map(|(index, text)| (index + 1, text.trim()));
     for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
         match parse_line(text, scenarios.last().map(|scenario| scenario.id)) {
-            Ok((id, place)) => scenarios.push(Scenario { id, place, line }),
+            Ok((id, place, process)) => scenarios.push(Scenario { id, place, process, line }),
             Err(what) => findings.push(Finding::new(LIST, line, what)),
         }
     }
     if findings.is_empty() { Ok(scenarios) } else { Err(findings) }
 }
 
-fn parse_line(text: &str, previous: Option<Id>) -> Result<(Id, Where), &'static str> {
+fn parse_line(text: &str, previous: Option<Id>) -> Result<(Id, Where, Process), &'static str> {
     let columns: Vec<&str> = text.splitn(3, '|').map(str::trim).collect();
     let [id, place, phrase] = columns.as_slice() else {
         return Err("write `ID | where | phrase`");
     };
     let id = Id::parse(id).ok_or("an id is a letter and a number, as `L1`")?;
+    let (place, process) = on_processes(place)?;
     let place =
         Where::parse(place).ok_or("where is `core`, `runtime` or `later: <what it needs>`")?;
     let next =
@@ -99,7 +115,25 @@ fn parse_line(text: &str, previous: Option<Id>) -> Result<(Id, Where), &'static 
     if phrase.is_empty() {
         return Err("say the scenario in a few words");
     }
-    Ok((id, place))
+    Ok((id, place, process))
+}
+
+/// `core + process`, `core + no process: <why>`, or without either.
+fn on_processes(text: &str) -> Result<(&str, Process), &'static str> {
+    let Some((place, process)) = text.split_once('+') else {
+        return Ok((text, Process::No));
+    };
+    let process = match process.trim() {
+        "process" => Process::Yes,
+        other => {
+            let why = other.strip_prefix("no process:").map(str::trim).unwrap_or_default();
+            if why.is_empty() {
+                return Err("after the + comes `process` or `no process: <why>`");
+            }
+            Process::Cannot(why.to_owned())
+        }
+    };
+    Ok((place.trim_end(), process))
 }
 
 /// A test that shows scenarios.
@@ -151,7 +185,32 @@ pub fn check(scenarios: &[Scenario], shown: &[Shown]) -> Vec<Finding> {
         let what = format!("the test names {}, which is not in {LIST}: rename it", test.id);
         Finding::new(&test.file, test.line, what)
     });
-    missing.chain(unknown).collect()
+    missing.chain(unreal(scenarios, shown)).chain(unknown).collect()
+}
+
+/// Scenarios that are to be shown on real processes and are not, and those that are said to be impossible and are.
+fn unreal(scenarios: &[Scenario], shown: &[Shown]) -> Vec<Finding> {
+    let real = really(shown);
+    let wrong = scenarios.iter().filter_map(|scenario| {
+        let id = scenario.id;
+        let what = match (&scenario.process, real.contains(&id)) {
+            (Process::Yes, false) => {
+                format!("no test shows {id} on real processes: {}", REAL.join(", "))
+            }
+            (Process::Cannot(_), true) => {
+                format!("{id} is shown on real processes: say `+ process`")
+            }
+            (Process::No | Process::Yes | Process::Cannot(_), _) => return None,
+        };
+        Some(Finding::new(LIST, scenario.line, what))
+    });
+    wrong.collect()
+}
+
+/// What tests in the folders of real commands show.
+fn really(shown: &[Shown]) -> BTreeSet<Id> {
+    let real = |test: &&Shown| REAL.iter().any(|folder| test.file.starts_with(folder));
+    shown.iter().filter(real).map(|test| test.id).collect()
 }
 
 fn is_missing(scenario: &Scenario, tested: &BTreeSet<Id>) -> bool {
@@ -159,18 +218,25 @@ fn is_missing(scenario: &Scenario, tested: &BTreeSet<Id>) -> bool {
     !later && !tested.contains(&scenario.id)
 }
 
-/// One line per letter: `L 15 of 17 (missing: L3; later: L14)`.
+/// One line per letter: `L 15 of 17, 8 of 9 on real processes (missing: L3; later: L14)`; then what a process cannot
+/// show, with the reason.
 pub fn table(scenarios: &[Scenario], shown: &[Shown]) -> String {
+    let real = really(shown);
     let tested: BTreeSet<Id> = shown.iter().map(|test| test.id).collect();
     let mut letters: BTreeMap<usize, Vec<&Scenario>> = BTreeMap::new();
     for scenario in scenarios {
         let first = scenarios.iter().position(|other| other.id.letter == scenario.id.letter);
         letters.entry(first.unwrap_or_default()).or_default().push(scenario);
     }
-    letters.values().map(|of_letter| row(of_letter, &tested)).collect()
+    let rows = letters.values().map(|of_letter| row(of_letter, &tested, &real));
+    let cannot = scenarios.iter().filter_map(|scenario| match &scenario.process {
+        Process::Cannot(why) => Some(format!("{}: a process cannot show it: {why}\n", scenario.id)),
+        Process::No | Process::Yes => None,
+    });
+    rows.chain(cannot).collect()
 }
 
-fn row(of_letter: &[&Scenario], tested: &BTreeSet<Id>) -> String {
+fn row(of_letter: &[&Scenario], tested: &BTreeSet<Id>, real: &BTreeSet<Id>) -> String {
     let letter = of_letter.first().map_or(' ', |scenario| scenario.id.letter);
     let scenarios = of_letter.iter().copied();
     let (done, open): (Vec<&Scenario>, Vec<&Scenario>) =
@@ -181,10 +247,21 @@ fn row(of_letter: &[&Scenario], tested: &BTreeSet<Id>) -> String {
         let ids: Vec<_> = list.iter().map(|scenario| scenario.id.to_string()).collect();
         (!ids.is_empty()).then(|| format!("{label}: {}", ids.join(", ")))
     };
+    let asked: Vec<&Scenario> =
+        of_letter.iter().copied().filter(|one| one.process == Process::Yes).collect();
+    let (shown, unreal): (Vec<&Scenario>, Vec<&Scenario>) =
+        asked.iter().partition(|scenario| real.contains(&scenario.id));
     let notes: Vec<_> =
-        [name("missing", missing), name("later", later)].into_iter().flatten().collect();
+        [name("missing", missing), name("later", later), name("not on real processes", unreal)]
+            .into_iter()
+            .flatten()
+            .collect();
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
-    format!("{letter} {} of {}{notes}\n", done.len(), of_letter.len())
+    let really = match asked.len() {
+        0 => String::new(),
+        all => format!(", {} of {all} on real processes", shown.len()),
+    };
+    format!("{letter} {} of {}{really}{notes}\n", done.len(), of_letter.len())
 }
 
 #[cfg(test)]
@@ -237,11 +314,42 @@ mod tests {
             ("L1 | later: | a", 1),
             ("L1 | core |", 1),
             ("L1 core a", 1),
+            ("L1 | core + real | a", 1),
+            ("L1 | core + no process: | a", 1),
             ("one | core | a", 1),
         ] {
             let findings = parse(list).unwrap_err();
             assert_eq!((findings.len(), findings[0].line), (1, line), "{list}");
         }
+    }
+
+    #[test]
+    fn what_is_to_be_shown_on_real_processes_is_counted_and_missed() {
+        let list = "L1 | core + process | one\nL2 | core + process | two\n\
+                    L3 | core + no process: it calls no tools | three\nA1 | core | one\n";
+        let scenarios = parse(list).unwrap();
+        let text = |names: &[&str]| -> String {
+            names.iter().map(|name| format!("#[test]\nfn {name}() {{}}\n")).collect()
+        };
+        let pure = text(&["l1_a", "l2_b", "l3_c", "a1_d"]);
+        let files = |real: &[&str]| {
+            let files = [
+                RustFile::new("crates/core/tests/a.rs", pure.clone()),
+                RustFile::new("crates/cli/tests/cli/real/a.rs", text(real)),
+            ];
+            shown(&files)
+        };
+        assert_eq!(check(&scenarios, &files(&["l1_a", "l2_b"])), []);
+        let found = check(&scenarios, &files(&["l1_a", "l3_c"]));
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains(":2: no test shows L2 on real processes"), "{found:?}");
+        assert!(found[1].contains(":3: L3 is shown on real processes"), "{found:?}");
+        assert_eq!(
+            table(&scenarios, &files(&["l1_a"])),
+            "L 3 of 3, 1 of 2 on real processes (not on real processes: L2)\nA 1 of 1\n\
+             L3: a process cannot show it: it calls no tools\n"
+        );
     }
 
     #[test]

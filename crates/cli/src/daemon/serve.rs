@@ -56,7 +56,7 @@ async fn run(
     turn: Option<File>,
 ) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let host = home.process_host(Some(config.spool))?;
+    let host = home.process_host(config)?;
     let homing = start(home, config, store, &host)?;
     forget(&homing, &host).await.map_err(Expected::from)?;
     let path = socket::place(home).map_err(|why| home.unusable(&why))?;

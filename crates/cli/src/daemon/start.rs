@@ -16,6 +16,7 @@ use homing_shim::run_dir::private;
 use homing_store::Holder;
 
 use super::{Note, running};
+use crate::config::Config;
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::verbs::daemon::blocking;
@@ -113,7 +114,7 @@ pub fn turn(home: &Home) -> Result<File, Expected> {
 
 /// What a daemon started inside a task would not survive is refused: it would end with that task's command.
 fn outside(home: &Home) -> Result<(), Expected> {
-    let host = home.process_host(None)?;
+    let host = home.process_host(&Config::default())?;
     match host.calling(std::process::id().cast_signed()) {
         Calling::Inside(task) => Err(Expected::Daemon {
             code: 6,

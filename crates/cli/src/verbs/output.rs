@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use homing_core::span;
-use homing_core::wire::Output;
+use homing_core::wire::{Output, Waited};
 
 use crate::caller;
 use crate::ending;
@@ -67,7 +67,12 @@ async fn drive(talk: &Talk, args: &Args) -> Result<u8, Expected> {
         (true, None) => talk.ended(&id).await?,
         (false, None) => {}
     }
-    let read = talk.ask(async |client| client.output(&id, None).await).await?;
+    let mut read = talk.ask(async |client| client.output(&id, None).await).await?;
+    read.wait = args.timeout.map(|span| Waited {
+        asked: span::words(span),
+        asked_ms: u64::try_from(span.as_millis()).unwrap_or(u64::MAX),
+        ended: read.task.state.is_terminal(),
+    });
     if args.json {
         out::json(&read)?;
     }

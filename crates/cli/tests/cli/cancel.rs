@@ -19,7 +19,7 @@ fn tree(scene: &Scene) {
 }
 
 #[test]
-fn a_task_is_cancelled_with_all_below_it() {
+fn c3_a_task_is_cancelled_with_all_below_it() {
     let scene = Scene::new();
     tree(&scene);
     let said = scene.homing(["ls", "--tree"]);
@@ -37,7 +37,7 @@ fn a_task_is_cancelled_with_all_below_it() {
 }
 
 #[test]
-fn what_had_ended_stays_as_it_was() {
+fn c6_what_had_ended_stays_as_it_was_and_what_is_unknown_is_said_to_be() {
     let scene = Scene::new();
     let id = scene.launch("done", [], "true");
     assert_eq!(scene.homing(["wait", "done"]).code, Some(0));
@@ -45,6 +45,9 @@ fn what_had_ended_stays_as_it_was() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(said.text(), format!("{id}  completed  (had ended before)\n"));
     assert_eq!(scene.show("done")["state"], "completed");
+    let said = scene.homing(["cancel", "bg_000000000000"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.err.contains("never accepted here"), "{}", said.err);
 }
 
 #[test]
@@ -103,7 +106,7 @@ fn shims(scene: &Scene) -> Vec<Pid> {
 }
 
 #[test]
-fn an_end_that_is_not_confirmed_is_named() {
+fn c2_c3_an_end_that_is_not_confirmed_is_named() {
     let scene = Scene::new();
     std::fs::create_dir(&scene.home).unwrap();
     std::fs::write(scene.home.join("homing.toml"), "[limits]\nstopping = \"300ms\"\n").unwrap();
@@ -121,6 +124,8 @@ fn an_end_that_is_not_confirmed_is_named() {
         said.err
     );
     assert!(said.err.contains(&format!("try: homing why {id}")), "{}", said.err);
+    let task = scene.show(&id);
+    assert_eq!((&task["state"], &task["cause"]), (&"lost".into(), &"abort_unconfirmed".into()));
     // It hears of the stop now, and ends what it held.
     until(|| shims(&scene).is_empty());
 }

@@ -1,11 +1,11 @@
-//! `ls`, `show`, `why`, `events` and `doctor` on what runs left behind.
+//! `ls`, `show`, `events` and `doctor` on what runs left behind.
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::scene::{Scene, finish, until};
+use crate::scene::Scene;
 
 /// What differs from run to run, as letters.
-fn steady(text: &str, id: &str) -> String {
+pub fn steady(text: &str, id: &str) -> String {
     let mut out = String::new();
     for line in text.replace(id, "ID").lines() {
         let words = line.split_inclusive(' ').map(|word| {
@@ -70,7 +70,7 @@ fn show_tells_one_task_found_by_id_beginning_or_name() {
 }
 
 #[test]
-fn what_is_not_there_is_exit_code_3_with_what_to_use() {
+fn n17_what_is_not_there_is_exit_code_3_with_what_to_use() {
     let scene = Scene::new();
     let said = scene.homing(["show", "bg_000000000000"]);
     assert_eq!(said.code, Some(3));
@@ -91,55 +91,6 @@ fn what_is_not_there_is_exit_code_3_with_what_to_use() {
             );
         }
     }
-}
-
-#[test]
-fn why_tells_the_chain_what_is_known_and_what_comes_next() {
-    let scene = Scene::new();
-    let id = scene.run([], ["false"]).id();
-    let said = scene.homing(["why", &id]);
-    // Sealed before it was acknowledged, or not: both are right.
-    let text = steady(said.text(), &id).replace("+T  its notice is sealed\n", "");
-    assert_eq!(
-        text,
-        "ID false: failed (exited)\n\nwhat happened\n\
-         +T  accepted for inbox:cli, to run on process\n+T  turn 1, first\n\
-         +T  starting: a slot of agent:process was free\n+T  seen: session SESSION was made\n\
-         +T  seen: the host has the prompt\n+T  running: the host has the prompt of turn 1\n\
-         +T  seen: the process ended with exit code 1\n\
-         +T  no result; exit: the process ended with exit code 1\n\
-         +T  failed (exited): exit (other): the process ended with exit code 1\n\
-         +T  its notice is settled\n\n\
-         what is known\nthe process ended with exit code 1\n\n\
-         what comes next\nnothing: it has ended, and nothing is owed about it\n"
-    );
-}
-
-#[test]
-fn why_of_a_task_that_runs_says_what_is_missing_and_what_is_due() {
-    let scene = Scene::new();
-    let gate = scene.path("gate");
-    assert!(std::process::Command::new("mkfifo").arg(&gate).status().unwrap().success());
-    let script = format!("read line < '{}'; echo kept", gate.display());
-    let mut child = scene
-        .command(["run", "--name", "left", "--timeout", "1h", "--", "sh", "-c", &script])
-        .spawn()
-        .unwrap();
-    let open = std::fs::File::options().write(true).open(&gate).unwrap();
-    child.kill().unwrap();
-    finish(child);
-    let said = scene.homing(["why", "left"]);
-    let text = said.text();
-    assert!(text.contains("missing: the host's record of the turn's end"), "{text}");
-    assert!(text.contains("what comes next\n  at 2"), "{text}");
-    drop(open);
-    // Nobody waits for it any more; it is run to its end all the same, and stays owed.
-    let left = || scene.homing(["show", "left", "--json"]).json();
-    until(|| left()["state"] == "completed");
-    let left = left();
-    assert_eq!(left["result"]["text"], "kept\n");
-    let delivery = left["delivery"]["state"].as_str();
-    assert!(matches!(delivery, Some("owed" | "sealed")), "still owed: {delivery:?}");
 }
 
 #[test]
@@ -204,7 +155,7 @@ fn doctor_needs_no_daemon_and_starts_none() {
 }
 
 #[test]
-fn doctor_and_reads_refuse_a_damaged_ledger_in_words() {
+fn r6_doctor_and_reads_refuse_a_damaged_ledger_in_words() {
     let scene = Scene::new();
     scene.run([], ["true"]);
     assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));

@@ -20,7 +20,7 @@ fn a_task_that_has_ended_is_done_once_more() {
 }
 
 #[test]
-fn what_cannot_be_done_now_is_refused_with_what_to_try() {
+fn c5_what_cannot_be_done_now_is_refused_with_what_to_try() {
     let scene = Scene::new();
     let gate = scene.gate("slow");
     scene.launch("slow", [], &gate.wait());

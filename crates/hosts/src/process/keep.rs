@@ -1,6 +1,9 @@
-//! The values of a task's variables: a file each, for its owner alone, from before the launch is decided until
-//! the task has ended. Nothing of it is ever in the store or the journal.
+//! What is kept for a task. The values of its variables: a file each, for its owner alone, from before the launch is
+//! decided until the task has ended; nothing of it is ever in the store or the journal. The directories of its runs:
+//! until its retention is over.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
 
 use homing_core::ids::TaskId;
@@ -10,7 +13,7 @@ use homing_ports::host::Flight;
 use homing_ports::parent::Telemetry;
 use homing_shim::run_dir::RunDir;
 
-use super::ProcessHost;
+use super::{Found, ProcessHost, find};
 
 /// In the directory of runs.
 const KEPT: &str = "env";
@@ -39,6 +42,28 @@ impl ProcessHost {
         Ok(tasks)
     }
 
+    /// The tasks that have a run's directory, each once.
+    pub(super) fn kept_runs(&self) -> io::Result<BTreeSet<TaskId>> {
+        let mut tasks = BTreeSet::new();
+        for entry in std::fs::read_dir(&self.runs)? {
+            tasks.extend(run_of(&entry?.file_name()).map(|(task, _)| task));
+        }
+        Ok(tasks)
+    }
+
+    /// Removes a task's directories and values. One whose shim still runs stays.
+    pub(super) fn forget_runs(&self, task: TaskId) -> io::Result<()> {
+        for entry in std::fs::read_dir(&self.runs)? {
+            let entry = entry?;
+            let ours = run_of(&entry.file_name()).is_some_and(|(of, _)| of == task);
+            let runs = || matches!(find(&RunDir::at(entry.path())), Ok(Found::Running(_)));
+            if ours && !runs() {
+                std::fs::remove_dir_all(entry.path())?;
+            }
+        }
+        self.drop_env(task)
+    }
+
     /// None when nothing was kept for the task.
     pub(super) fn env_of(&self, task: TaskId) -> io::Result<Option<Vars>> {
         let Some(bytes) = self.kept().get(&task.to_string())? else {
@@ -48,6 +73,12 @@ impl ProcessHost {
         let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
         Ok(Some(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()))
     }
+}
+
+/// Task and attempt of a run's directory.
+fn run_of(name: &OsStr) -> Option<(TaskId, u32)> {
+    let (task, attempt) = name.to_str()?.split_once('.')?;
+    Some((task.parse().ok()?, attempt.parse().ok()?))
 }
 
 impl Keeps for ProcessHost {

@@ -40,6 +40,7 @@ use watch::Watch;
 const GRACE: Duration = Duration::from_secs(5);
 /// Of each output stream of an attempt.
 const SPOOL: u64 = 128 << 20;
+const RESULT: usize = 1 << 20;
 
 const ABORTED: &str = "it was aborted before it started";
 
@@ -51,6 +52,8 @@ pub struct ProcessHost {
     shim: Vec<OsString>,
     grace: Duration,
     spool: u64,
+    /// Stored of a result, at most.
+    result: usize,
     /// Given to every command besides.
     home: Option<OsString>,
     table: Arc<Mutex<Table>>,
@@ -81,7 +84,7 @@ impl ProcessHost {
         let runs = runs.into();
         RunDir::at(&runs).make()?;
         let table = Arc::default();
-        Ok(Self { runs, shim, grace: GRACE, spool: SPOOL, home: None, table })
+        Ok(Self { runs, shim, grace: GRACE, spool: SPOOL, result: RESULT, home: None, table })
     }
 
     /// How long a command that is asked to end may take before it is killed.
@@ -95,6 +98,13 @@ impl ProcessHost {
     #[must_use]
     pub fn with_spool(mut self, bytes: u64) -> Self {
         self.spool = bytes;
+        self
+    }
+
+    /// How many bytes of a result are stored; what was left out is counted in it.
+    #[must_use]
+    pub fn with_result(mut self, bytes: usize) -> Self {
+        self.result = bytes;
         self
     }
 
@@ -180,7 +190,7 @@ impl ProcessHost {
     fn exited(&self, place: &Place, exit: &record::Exit) -> Fact {
         let run = self.run(place.task, place.fence.attempt);
         match exit_of(&exit.ended) {
-            Some(code) => match output::text(&run, exit, code) {
+            Some(code) => match output::text(&run, exit, code, self.result) {
                 Ok(text) => Fact::Exited { exit: code, text },
                 Err(why) => Fact::LookFailed { why: format!("its output: {why}").into() },
             },
@@ -372,5 +382,22 @@ impl Host for ProcessHost {
     fn piece(&self, place: Place, from: u64, most: usize) -> Flight<'_, Result<Piece, String>> {
         let told = self.wrote(&place, |run, exit| output::piece(run, exit, from, most));
         Box::pin(std::future::ready(told))
+    }
+
+    fn kept(&self) -> Flight<'_, Vec<TaskId>> {
+        let host = self.clone();
+        Box::pin(async move {
+            let kept = tokio::task::spawn_blocking(move || host.kept_runs()).await;
+            // What cannot be listed is looked at by the next start.
+            kept.ok().and_then(Result::ok).unwrap_or_default().into_iter().collect()
+        })
+    }
+
+    fn forget(&self, task: TaskId) -> Flight<'_, ()> {
+        let host = self.clone();
+        Box::pin(async move {
+            // What cannot be removed is tried again by the next start.
+            drop(tokio::task::spawn_blocking(move || host.forget_runs(task)).await);
+        })
     }
 }

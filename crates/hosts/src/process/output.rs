@@ -9,18 +9,24 @@ use homing_shim::record;
 use homing_shim::run_dir::RunDir;
 use homing_shim::spool::{Ends, Spooled};
 
-/// With the line that says what was left out, a result stays under 1 MiB.
-const HALF_MAX: usize = 496 << 10;
+/// Of a result, at most, for a command's errors; and as much for the lines that say what was left out.
 const ERRORS_MAX: usize = 16 << 10;
 const TRANSCRIPT_MAX: usize = 4 << 20;
 
-/// What is told of the output: of a command that failed, the end of its errors too.
-pub(super) fn text(run: &RunDir, exit: &record::Exit, code: Exit) -> io::Result<Option<Payload>> {
-    let ends = Spooled::of(run, "out")?.ends(HALF_MAX, HALF_MAX)?;
+/// What is told of the output, in at most so many bytes: of a command that failed, the end of its errors too.
+pub(super) fn text(
+    run: &RunDir,
+    exit: &record::Exit,
+    code: Exit,
+    most: usize,
+) -> io::Result<Option<Payload>> {
+    let errors = ERRORS_MAX.min(most / 16);
+    let half = most.saturating_sub(2 * errors) / 2;
+    let ends = Spooled::of(run, "out")?.ends(half, half)?;
     let kept = (ends.head.len() + ends.tail.len()) as u64;
     let mut bytes = joined(ends, Some(exit.out));
     if code != (Exit { code: Some(0), signal: None }) {
-        append_errors(run, ERRORS_MAX, Some(exit.err), &mut bytes)?;
+        append_errors(run, errors, Some(exit.err), &mut bytes)?;
     }
     if bytes.is_empty() {
         return Ok(None);

@@ -1,10 +1,13 @@
 //! `GET /v1/deliveries?consumer=NAME`: debriefs of an inbox and its keys as they come, each kept for this
-//! consumer until it is acknowledged or its lease is over. The same key twice is the same debrief.
+//! consumer until it is acknowledged or its lease is over; a consumer that goes away has failed to take what it did
+//! not acknowledge, and another is offered it soon. The same key twice is the same debrief.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::response::Response;
+use homing_core::ids::DebriefId;
+use homing_core::input::DeliveryFact;
 use homing_core::refs::ParentRef;
 use homing_core::wire::{Delivered, DeliveriesQuery};
 use homing_runtime::{Debrief, Homing, Refused};
@@ -32,6 +35,57 @@ pub(crate) async fn deliveries(
 }
 
 async fn drain(door: Door, consumer: String, inbox: ParentRef, out: Out) -> Option<String> {
+    let mut leases = Leases::new(&door.homing);
+    let last = offer(&door, &consumer, &inbox, &out, &mut leases).await;
+    if !*door.stops.closing().borrow() {
+        leases.end().await;
+    }
+    last
+}
+
+/// What a connection was given and may still have.
+struct Leases {
+    homing: Homing,
+    given: Vec<(DebriefId, Instant)>,
+}
+
+impl Leases {
+    fn new(homing: &Homing) -> Self {
+        Self { homing: homing.clone(), given: Vec::new() }
+    }
+
+    fn lasting(&self) -> Duration {
+        Duration::from_millis(self.homing.limits().lease_ms)
+    }
+
+    /// Those that are over belong to nobody, or to another by now.
+    fn give(&mut self, key: DebriefId) {
+        let lasting = self.lasting();
+        self.given.retain(|(_, since)| since.elapsed() < lasting);
+        self.given.push((key, Instant::now()));
+    }
+
+    /// The consumer is gone. What it acknowledged is not known any more, and stays settled.
+    async fn end(self) {
+        let lasting = self.lasting();
+        for (key, since) in &self.given {
+            if since.elapsed() < lasting {
+                let why = "the consumer's connection ended before its acknowledgement".into();
+                let fact = DeliveryFact::Failed { why, retry_after_ms: None };
+                // A runtime that has stopped lets go of every lease by itself.
+                drop(self.homing.delivered(*key, fact).await);
+            }
+        }
+    }
+}
+
+async fn offer(
+    door: &Door,
+    consumer: &str,
+    inbox: &ParentRef,
+    out: &Out,
+    leases: &mut Leases,
+) -> Option<String> {
     let mut closing = door.stops.closing();
     loop {
         // Nothing is leased for a reader that takes nothing.
@@ -39,12 +93,15 @@ async fn drain(door: Door, consumer: String, inbox: ParentRef, out: Out) -> Opti
             return Some(stream::aside("dropped", &json!({ "why": "it was read too slowly" })));
         }
         let next = tokio::select! {
-            next = door.homing.next(&consumer, &inbox, WAIT) => next,
+            next = door.homing.next(consumer, inbox, WAIT) => next,
             _ = closing.wait_for(|closing| *closing) => return Some(stopped()),
             () = out.closed() => return None,
         };
         let delivered = match next {
-            Ok(Some(debrief)) => delivered(&door.homing, debrief).await,
+            Ok(Some(debrief)) => {
+                leases.give(debrief.key);
+                delivered(&door.homing, debrief).await
+            }
             Ok(None) => continue,
             Err(refused) => Err(refused),
         };

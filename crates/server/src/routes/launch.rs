@@ -20,6 +20,7 @@ use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
 const KEY_MAX: usize = 512;
+const NAME_MAX: usize = 64 << 10;
 const VARS_MAX: usize = 1_000;
 
 pub(crate) async fn launch(
@@ -154,15 +155,19 @@ async fn ordered(
     for after in &body.after.0 {
         launch = launch.after(task(door, after).await?);
     }
-    let text: [(&Option<String>, Set); 5] = [
-        (&body.agent, Launch::agent),
-        (&body.name, Launch::named),
-        (&body.system, Launch::system),
-        (&body.batch, Launch::batch),
-        (&body.cwd, Launch::cwd),
+    // A task holds these in memory as long as it lives.
+    let text: [(&str, &Option<String>, Set, usize); 5] = [
+        ("agent", &body.agent, Launch::agent, NAME_MAX),
+        ("name", &body.name, Launch::named, NAME_MAX),
+        ("system", &body.system, Launch::system, usize::MAX),
+        ("batch", &body.batch, Launch::batch, NAME_MAX),
+        ("cwd", &body.cwd, Launch::cwd, usize::MAX),
     ];
-    for (said, set) in text {
+    for (field, said, set, most) in text {
         if let Some(said) = said {
+            if said.len() > most {
+                return Err(Problem::invalid(format!("{field}: it has more than {most} bytes")));
+            }
             launch = set(launch, said);
         }
     }
@@ -199,11 +204,22 @@ fn host(door: &Door, body: &wire::Launch) -> Answer<String> {
 }
 
 fn overrides(body: &wire::Launch) -> Answer<Overrides> {
-    let timeout = body.timeout.as_deref().map(|text| spanned("timeout", text)).transpose()?;
+    let limits = &body.limits;
+    let ms = |field: &str, said: &Option<String>| -> Answer<Option<u64>> {
+        let span = said.as_deref().map(|text| spanned(field, text)).transpose()?;
+        Ok(span.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)))
+    };
     Ok(Overrides {
-        timeout_ms: timeout.map(|span| u64::try_from(span.as_millis()).unwrap_or(u64::MAX)),
-        retry_interrupted: body.retry_interrupted,
-        ..Overrides::default()
+        start_ms: ms("limits.start", &limits.start)?,
+        quiet_ms: ms("limits.stale", &limits.stale)?,
+        never_active_ms: ms("limits.never_active", &limits.never_active)?,
+        stop_ms: ms("limits.stopping", &limits.stopping)?,
+        ask_ms: ms("limits.ask", &limits.ask)?,
+        same_calls: limits.identical_calls,
+        all_calls: limits.calls,
+        attempts: limits.attempts,
+        retry_interrupted: limits.retry_interrupted.or(body.retry_interrupted),
+        timeout_ms: ms("timeout", &body.timeout)?,
     })
 }
 

@@ -65,6 +65,27 @@ async fn n9_what_was_taken_and_not_acknowledged_comes_again_under_its_key() {
 }
 
 #[tokio::test]
+async fn n2_what_a_consumer_that_went_away_had_is_offered_again_before_its_lease_is_over() {
+    let mut scene = Scene::new();
+    scene.limits.lease_ms = 3_600_000;
+    let open = scene.open();
+    for prompt in ["One.", "Two."] {
+        let id = soon(open.client.launch(&to("inbox:bot", prompt))).await.unwrap().id;
+        open.end(id).await;
+    }
+    let mut first = soon(open.client.deliveries("bot")).await.unwrap();
+    let kept = next(&mut first).await.id.unwrap();
+    assert!(soon(open.client.ack(&kept)).await.unwrap().known);
+    let lost = next(&mut first).await.id.unwrap();
+    let mut second = soon(open.client.deliveries("bot")).await.unwrap();
+    drop(first);
+    assert_eq!(next(&mut second).await.id, Some(lost.clone()));
+    assert!(soon(open.client.ack(&lost)).await.unwrap().known);
+    assert!(!soon(open.client.ack(&kept)).await.unwrap().known, "it was settled, and stayed so");
+    open.close().await;
+}
+
+#[tokio::test]
 async fn what_is_no_consumer_or_no_key_is_refused() {
     let scene = Scene::new();
     let open = scene.open();

@@ -56,7 +56,8 @@ async fn everything_that_a_launch_says_is_in_the_task() {
     let origin = task.origin.unwrap();
     assert_eq!((&*origin.kind, origin.thread.as_deref()), ("odd", Some("3")));
     let why = soon(open.client.why("a name")).await.unwrap();
-    assert_eq!(why.next.words, format!("it waits for {first} to complete"));
+    let missing = format!("the completion of {first}, which is running");
+    assert_eq!(why.missing, Some(missing));
     scene.host.release(first, "on");
     open.close().await;
 }

@@ -6,4 +6,5 @@ mod contract;
 mod damage;
 mod faults;
 mod refusal;
+mod released;
 mod scene;

@@ -193,13 +193,8 @@ impl<'p> History<'p> {
             .filter(|waits| matches!(waits, Waits::Child(..) | Waits::Read | Waits::Wait))
             .count();
         self.checker.all_heard(waiting)?;
-        let result = self.checker.at_rest(
-            self.engine.as_ref(),
-            &self.store,
-            &self.host,
-            &self.parents,
-            self.steps,
-        );
+        let result =
+            self.checker.at_rest(self.engine.as_ref(), &self.store, &self.host, &self.parents);
         let mut asked = std::mem::take(&mut self.checker.visits);
         if let Some(engine) = &mut self.engine {
             asked.extend(engine.visits().iter().copied());

@@ -24,9 +24,6 @@ use crate::host::Host;
 use crate::plan::Job;
 use crate::store::Store;
 
-/// Not a promise: what a history must be worth.
-pub const SHAPE: u8 = 99;
-
 /// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {

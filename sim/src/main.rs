@@ -17,6 +17,8 @@ use homing_sim::pairs::noise_does_not_matter;
 use homing_sim::plan::Plan;
 use homing_sim::shrink::{replay, shrink};
 
+/// A shorter history is checked, but another one is run in its place.
+const STEPS_MIN: u64 = 50;
 /// One history in so many is also run as a pair.
 const PAIRED: u64 = 25;
 /// Fewer histories than this need not reach every pair.
@@ -112,6 +114,7 @@ struct Work {
     coverage: Coverage,
     steps: u64,
     pairs: u64,
+    short: u64,
     broken: Option<(u64, Violation)>,
 }
 
@@ -120,6 +123,7 @@ fn run(seed: u64, work: &mut Work) -> Result<(), Violation> {
     let mut history = History::new(&plan, 0);
     history.run(&mut work.coverage)?;
     work.steps += history.steps;
+    work.short += u64::from(history.steps < STEPS_MIN);
     if seed.is_multiple_of(PAIRED) {
         work.pairs += 1;
         noise_does_not_matter(seed, None)?;
@@ -127,17 +131,19 @@ fn run(seed: u64, work: &mut Work) -> Result<(), Violation> {
     Ok(())
 }
 
-fn worker(next: &AtomicU64, end: u64, stop: &AtomicBool) -> Work {
+fn worker(next: &AtomicU64, end: &AtomicU64, stop: &AtomicBool) -> Work {
     let mut work = Work::default();
     while !stop.load(Ordering::Relaxed) {
         let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed >= end {
+        if seed >= end.load(Ordering::Relaxed) {
             break;
         }
+        let short = work.short;
         if let Err(violation) = run(seed, &mut work) {
             work.broken = Some((seed, violation));
             stop.store(true, Ordering::Relaxed);
         }
+        end.fetch_add(work.short - short, Ordering::Relaxed);
     }
     work
 }
@@ -146,8 +152,9 @@ fn many(histories: u64, from: u64) -> ExitCode {
     let began = Instant::now();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let (next, stop) = (AtomicU64::new(from), AtomicBool::new(false));
+    let end = AtomicU64::new(from + histories);
     let works: Vec<Work> = std::thread::scope(|scope| {
-        let start = |_| scope.spawn(|| worker(&next, from + histories, &stop));
+        let start = |_| scope.spawn(|| worker(&next, &end, &stop));
         let workers: Vec<_> = (0..threads).map(start).collect();
         workers
             .into_iter()
@@ -159,13 +166,15 @@ fn many(histories: u64, from: u64) -> ExitCode {
         total.coverage.join(work.coverage);
         total.steps += work.steps;
         total.pairs += work.pairs;
+        total.short += work.short;
         total.broken = total.broken.or(work.broken);
     }
-    let done = next.load(Ordering::Relaxed).min(from + histories) - from;
+    let run = next.load(Ordering::Relaxed).min(end.load(Ordering::Relaxed)) - from;
+    let done = run - total.short;
     let seconds = began.elapsed().as_secs_f64();
     println!(
-        "{done} histories, {} steps, {} of them paired, {seconds:.1} s",
-        total.steps, total.pairs
+        "{done} histories and {} of under {STEPS_MIN} steps, {} steps, {} paired, {seconds:.1} s",
+        total.short, total.steps, total.pairs
     );
     if let Some((seed, violation)) = total.broken {
         return tell_broken(seed, &violation);

@@ -13,7 +13,7 @@ use homing_core::refs::ParentRef;
 use homing_core::words::{DeliveryState, State};
 use homing_runtime::engine::Engine;
 
-use super::{Check, Checker, SHAPE};
+use super::{Check, Checker};
 use crate::host::Host;
 use crate::parents::Parents;
 use crate::store::Store;
@@ -228,9 +228,7 @@ impl Checker {
         store: &Store,
         host: &Host,
         parents: &Parents,
-        steps: u64,
     ) -> Check {
-        self.hold(SHAPE, steps >= 50, || format!("a history of {steps} steps"))?;
         self.at_host(store, host)?;
         self.none_forgotten(host)?;
         for task in &self.promised {

@@ -8,6 +8,9 @@ use std::sync::OnceLock;
 use homing_client::Client;
 use tempfile::TempDir;
 
+/// As the kernel counts for programs, whatever it counts in itself.
+const TICKS_A_SECOND: f64 = 100.0;
+
 /// One daemon; its home goes with it.
 pub struct Daemon {
     home: TempDir,
@@ -46,11 +49,12 @@ impl Daemon {
         texts.filter_map(|path| std::fs::read_to_string(path).ok()).map(|t| number(&t, name)).sum()
     }
 
-    /// Clock ticks of processor time so far.
-    pub fn computed(&self) -> u64 {
+    /// Seconds of processor time so far: its own, and those of the children it has reaped.
+    pub fn computed(&self) -> (f64, f64) {
         let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap();
         let fields: Vec<&str> = text.rsplit_once(") ").unwrap().1.split(' ').collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+        let ticks = |at: usize| fields[at].parse::<f64>().unwrap() / TICKS_A_SECOND;
+        (ticks(11) + ticks(12), ticks(13) + ticks(14))
     }
 }
 

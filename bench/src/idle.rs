@@ -28,12 +28,12 @@ pub fn measure(table: &mut Table) {
     std::thread::sleep(Duration::from_secs(12)); // sleep: threads that wait for work end after ten seconds
     let sight = || {
         let switches = daemon.status_of_threads("voluntary_ctxt_switches:");
-        (switches + daemon.status_of_threads("nonvoluntary_ctxt_switches:"), daemon.computed())
+        (switches + daemon.status_of_threads("nonvoluntary_ctxt_switches:"), daemon.computed().0)
     };
     let (switches, computed) = sight();
     std::thread::sleep(WATCHED); // sleep: nothing is to happen
     let (switches_after, computed_after) = sight();
-    let part = (computed_after - computed) as f64 / 100.0 / WATCHED.as_secs_f64();
+    let part = (computed_after - computed) / WATCHED.as_secs_f64();
     table.row(
         &format!("idle daemon: resident, fresh and after {RUNS} runs"),
         "< 15 MB",
@@ -41,7 +41,10 @@ pub fn measure(table: &mut Table) {
         Some(fresh < 15_000 && used < 15_000),
     );
     table.row(
-        &format!("idle daemon: processor, and times any of its threads woke in {} s", WATCHED.as_secs()),
+        &format!(
+            "idle daemon: processor, and times any of its threads woke in {} s",
+            WATCHED.as_secs()
+        ),
         "≤ 0.1 %, no periodic tick",
         &format!("{:.2} %, {} times", 100.0 * part, switches_after - switches),
         Some(part <= 0.001 && switches_after == switches),

@@ -30,8 +30,15 @@ fn nothing() -> Launch {
     Launch { command: vec!["true".to_owned()], ..Launch::default() }
 }
 
+/// Seconds by the clock, and of processor time: the daemon's, and its shims' with their commands.
+struct Take {
+    took: f64,
+    daemon: f64,
+    children: f64,
+}
+
 /// One program, one connection, one launch after the other; each is durable when it has its id.
-fn by_client() -> f64 {
+fn by_client() -> Take {
     let daemon = Daemon::start(SLOTS);
     let took = crate::block_on(async {
         let client = &daemon.client;
@@ -44,7 +51,8 @@ fn by_client() -> f64 {
         tokio::join!(launch_all, all_ended(client, MANY));
         began.elapsed()
     });
-    took.as_secs_f64()
+    let (own, children) = daemon.computed();
+    Take { took: took.as_secs_f64(), daemon: own, children }
 }
 
 /// A process for each launch, one after the other.
@@ -52,7 +60,9 @@ fn by_command_line() -> f64 {
     let daemon = Daemon::start(SLOTS);
     let began = Instant::now();
     for _ in 0..MANY {
-        done(Command::new(binary()).arg("--home").arg(daemon.home()).args(["launch", "--", "true"]));
+        done(
+            Command::new(binary()).arg("--home").arg(daemon.home()).args(["launch", "--", "true"]),
+        );
     }
     crate::block_on(all_ended(&daemon.client, MANY));
     began.elapsed().as_secs_f64()
@@ -66,7 +76,8 @@ fn by_pueue() -> f64 {
         done(Command::new(programs.join("pueue")).arg("-c").arg(&config).args(words));
     };
     let mut daemon = Command::new(programs.join("pueued"));
-    let mut daemon = daemon.arg("-c").arg(&config).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut daemon =
+        daemon.arg("-c").arg(&config).stdout(std::process::Stdio::null()).spawn().unwrap();
     let socket = dir.path().join("pueue.socket");
     while !socket.exists() {
         std::thread::yield_now();
@@ -117,14 +128,19 @@ fn by_spooler() -> f64 {
 }
 
 pub fn measure(table: &mut Table) {
-    let mut client: Vec<f64> = (0..TAKES).map(|_| by_client()).collect();
-    client.sort_by(f64::total_cmp);
+    let mut client: Vec<Take> = (0..TAKES).map(|_| by_client()).collect();
+    client.sort_by(|a, b| a.took.total_cmp(&b.took));
     let (line, pueue, spooler) = (by_command_line(), by_pueue(), by_spooler());
-    let (ours, slowest) = (client[0], client[TAKES - 1]);
+    let slowest = client[TAKES - 1].took;
+    let Take { took: ours, daemon, children } = client.swap_remove(0);
     table.row(
         &format!("{MANY} × `true`, {SLOTS} slots, fully durable, by a program over one connection"),
         "≤ 3 s, at least 20 times faster than pueue",
-        &format!("{ours:.2} s (slowest of {TAKES}: {slowest:.2}); {:.0} times faster than pueue", pueue / ours),
+        &format!(
+            "{ours:.2} s (slowest of {TAKES}: {slowest:.2}); {:.0} times faster than pueue; computed: daemon \
+             {daemon:.1} s, shims and commands {children:.1} s",
+            pueue / ours
+        ),
         Some(ours <= 3.0 && pueue >= 20.0 * ours),
     );
     table.row(

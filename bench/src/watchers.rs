@@ -90,7 +90,8 @@ async fn lateness(client: &Client, seen: &Seen) -> Spread {
         asked.insert(id, at);
     }
     let accepted = seen.accepted.lock().unwrap();
-    let late = asked.iter().flat_map(|(id, at)| accepted[id].iter().map(|seen| between(*at, *seen)));
+    let late =
+        asked.iter().flat_map(|(id, at)| accepted[id].iter().map(|seen| between(*at, *seen)));
     Spread::of(late.collect())
 }
 
@@ -119,9 +120,14 @@ pub fn measure(table: &mut Table) {
         Some(late.p99() <= 100.0),
     );
     table.row(
-        &format!("commands run a second, without and with {WATCHERS} watchers on the same two cores"),
+        &format!(
+            "commands run a second, without and with {WATCHERS} watchers on the same two cores"
+        ),
         "none slows the core",
-        &format!("{without:.0} and {with:.0}: {:.0} %; {dropped} watchers dropped", 100.0 * with / without),
+        &format!(
+            "{without:.0} and {with:.0}: {:.0} %; {dropped} watchers dropped",
+            100.0 * with / without
+        ),
         None,
     );
 }

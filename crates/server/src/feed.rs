@@ -19,7 +19,7 @@ const PAGE: usize = 200;
 const AHEAD: usize = 64;
 /// What handing a page to one of them costs: with many, lines are gathered that long, so that what decides and
 /// those who ask have most of the processor.
-const EACH: Duration = Duration::from_micros(25);
+const EACH: Duration = Duration::from_micros(45);
 const GATHER_MAX: Duration = Duration::from_millis(50);
 /// Timers are no finer.
 const GATHER_MIN: Duration = Duration::from_millis(1);

@@ -6,8 +6,11 @@ use std::os::unix::fs::FileExt;
 
 use crate::processes::Process;
 use crate::run_dir::{RunDir, private};
+use crate::spec::Spec;
 
 const EXIT: &str = "exit";
+/// The record before it counts.
+const NEW: &str = "exit.new";
 const CHILD: &str = "child";
 /// Room that is taken before the child starts, so that a full disk cannot lose its end.
 const ROOM: usize = 4 << 10;
@@ -49,7 +52,9 @@ pub struct Room {
 
 impl Room {
     pub fn take(run: &RunDir) -> io::Result<Self> {
-        let file = private().write(true).create(true).truncate(true).open(run.file("exit.new"))?;
+        // What was to be run holds the environment: nothing of it stays.
+        Spec::give_up(run, NEW);
+        let file = private().write(true).create(true).truncate(true).open(run.file(NEW))?;
         file.write_all_at(&[b'\n'; ROOM], 0)?;
         Ok(Self { file, run: run.clone() })
     }
@@ -57,7 +62,7 @@ impl Room {
     /// May be tried again.
     pub fn write(&self, exit: &Exit) -> io::Result<()> {
         self.file.write_all_at(exit.text().as_bytes(), 0)?;
-        std::fs::rename(self.run.file("exit.new"), self.run.file(EXIT))
+        std::fs::rename(self.run.file(NEW), self.run.file(EXIT))
     }
 }
 
@@ -146,6 +151,17 @@ impl Child {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_of_what_was_to_be_run_stays_once_there_is_room_for_its_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDir::at(directory.path());
+        std::fs::write(run.file("spec"), "TOKEN=secret".repeat(1_000)).unwrap();
+        let room = Room::take(&run).unwrap();
+        assert_eq!(std::fs::read(run.file(NEW)).unwrap(), [b'\n'; ROOM]);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+        drop(room);
+    }
 
     #[test]
     fn a_child_reads_back() {

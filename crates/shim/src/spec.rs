@@ -58,14 +58,16 @@ impl Spec {
         run.put(NAME, &bytes)
     }
 
-    /// None when it was read before, and removed.
+    /// None when it was read before, and given up.
     pub fn read(run: &RunDir) -> io::Result<Option<Self>> {
         run.get(NAME)?.map(|bytes| Self::parse(&bytes)).transpose()
     }
 
-    pub fn remove(run: &RunDir) {
+    /// Its file becomes another's, which is to overwrite it: where one is deleted for every run, making the next
+    /// ones becomes dear.
+    pub fn give_up(run: &RunDir, name: &str) {
         // One that stays is read by nobody: the claim is taken.
-        drop(std::fs::remove_file(run.file(NAME)));
+        drop(std::fs::rename(run.file(NAME), run.file(name)));
     }
 
     fn parse(bytes: &[u8]) -> io::Result<Self> {
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(Spec::read(&run).unwrap(), Some(spec()));
         let mode = std::fs::metadata(run.file(NAME)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        Spec::remove(&run);
+        Spec::give_up(&run, "other");
         assert_eq!(Spec::read(&run).unwrap(), None);
     }
 

@@ -40,7 +40,6 @@ pub fn supervise(run: &RunDir) -> io::Result<()> {
     let Taken::Now(held) = claim::take(run, &own)? else {
         return say("taken");
     };
-    Spec::remove(run);
     let room = Room::take(run)?;
     let listener = run.listen()?;
     listener.set_nonblocking(true)?;

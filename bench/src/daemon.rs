@@ -81,7 +81,8 @@ fn run(home: &Path, words: &[&str]) {
 pub fn binary() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        assert!(!cfg!(debug_assertions), "figures are of a release build: cargo run --release");
+        let release = !cfg!(debug_assertions);
+        assert!(release, "figures are of a release build: cargo run --release");
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--release", "--quiet", "-p", "homing"]);

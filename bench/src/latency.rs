@@ -31,7 +31,7 @@ const WORKS: Duration = Duration::from_millis(30);
 /// Says when it began, works for a moment, and says when it ended.
 pub fn child() {
     let began = now();
-    std::thread::sleep(WORKS);
+    std::thread::sleep(WORKS); // sleep: it stands for work
     println!("{began} {}", now());
 }
 

@@ -23,8 +23,11 @@ use std::path::Path;
 use homing_ports::store::{ClockMark, Store};
 use rustix::time::{ClockId, clock_gettime};
 
+/// Takes figures, and writes them into the table.
+type Measure = fn(&mut Table);
+
 /// What can be measured, in the order of the page.
-const ALL: [(&str, fn(&mut Table)); 8] = [
+const ALL: [(&str, Measure); 8] = [
     ("cost", cost::measure),
     ("durable", durable::measure),
     ("restart", restart::measure),

@@ -41,8 +41,7 @@ pub fn spooler() -> PathBuf {
 
 /// Runs a command that must end well.
 pub fn done(command: &mut Command) {
-    let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
-    let ended = ended.unwrap_or_else(|why| panic!("{command:?}: {why}"));
+    let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
     assert!(ended.success(), "{command:?}: {ended}");
 }
 

@@ -66,7 +66,7 @@ directory with a few small files, none of them synced, none deleted while it run
 
 A request costs one look at who calls a connection, by the processes above it; the next ones over the same
 connection cost none. A reader at the end of the journal costs one write a page: lines are read and written out
-once for all of them, and gathered the longer the more there are, 45 ms for a thousand. One who is behind reads
+once for all of them, and after each page gathered for 5 ms, or 45 for a thousand readers. One who is behind reads
 the ledger by itself, at its own pace.
 
 A daemon without work sleeps: no thread has a tick. A task that has ended and is not acknowledged can wake it

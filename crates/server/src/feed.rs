@@ -17,12 +17,11 @@ use crate::stream;
 const PAGE: usize = 200;
 /// Pages that one who follows can be behind; then it reads by itself.
 const AHEAD: usize = 64;
-/// What handing a page to one of them costs: with many, lines are gathered that long, so that what decides and
-/// those who ask have most of the processor.
+/// After a page lines are gathered for a while, so that what decides and those who ask have most of the processor:
+/// the longer, the more there are to hand it to.
 const EACH: Duration = Duration::from_micros(45);
+const GATHER_MIN: Duration = Duration::from_millis(5);
 const GATHER_MAX: Duration = Duration::from_millis(50);
-/// Timers are no finer.
-const GATHER_MIN: Duration = Duration::from_millis(1);
 
 /// Lines that follow each other.
 pub(crate) struct Lines {
@@ -115,9 +114,7 @@ impl Inner {
             // The last of them may have gone meanwhile.
             let followers = self.lines.send(Arc::new(lines)).unwrap_or(0);
             let gather = EACH * u32::try_from(followers).unwrap_or(u32::MAX);
-            if gather >= GATHER_MIN {
-                tokio::time::sleep(gather.min(GATHER_MAX)).await;
-            }
+            tokio::time::sleep(gather.clamp(GATHER_MIN, GATHER_MAX)).await;
         }
         // Nothing is written any more: whoever follows, or comes now, asks the ledger and hears so.
         *self.reads() = false;

@@ -1,17 +1,24 @@
-//! One request over one connection, and how its answer is read.
+//! One request at a time over a connection, and how its answer is read. A connection whose answer was read to its
+//! end is kept for the next request.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 
 use crate::{Client, Error};
+
+/// Where requests go in, one after the other.
+pub(crate) type Connection = http1::SendRequest<Full<Bytes>>;
+
+/// Connections that wait for the next request; one who asks much at once makes more, and lets go of them.
+const IDLE_MAX: usize = 8;
 
 /// A request in the making.
 #[derive(Debug, Clone)]
@@ -32,6 +39,19 @@ impl Call {
         Ok(Self { method: Method::POST, path: path.into(), headers: Vec::new(), body })
     }
 
+    fn request(self) -> Result<Request<Full<Bytes>>, Error> {
+        let mut request =
+            Request::builder().method(self.method).uri(self.path).header(HOST, "homing");
+        if !self.body.is_empty() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        let request = request.body(Full::new(Bytes::from(self.body)));
+        request.map_err(|why| Error::Odd { why: why.to_string() })
+    }
+
     pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
@@ -39,51 +59,88 @@ impl Call {
 }
 
 impl Client {
-    /// Sends it; an answer that is a refusal is an error.
+    /// Sends it, for an answer that is read as it comes; one that is a refusal is an error.
     pub(crate) async fn send(&self, call: Call) -> Result<Response<Incoming>, Error> {
-        let unreachable = |why: &dyn std::fmt::Display| Error::Unreachable {
-            socket: self.socket().display().to_string(),
-            why: why.to_string(),
-        };
-        let stream = UnixStream::connect(self.socket()).await.map_err(|why| unreachable(&why))?;
-        let (mut sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|why| unreachable(&why))?;
-        // Ends with the answer's body, or when nobody wants that any more.
-        tokio::spawn(connection);
-        let mut request =
-            Request::builder().method(call.method).uri(call.path).header(HOST, "homing");
-        if !call.body.is_empty() {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
-        for (name, value) in call.headers {
-            request = request.header(name, value);
-        }
-        let request = request.body(Full::new(Bytes::from(call.body)));
-        let request = request.map_err(|why| Error::Odd { why: why.to_string() })?;
-        let answer = sender.send_request(request).await;
-        let answer = answer.map_err(|why| Error::CutOff { why: why.to_string() })?;
+        let (answer, connection) = self.exchange(call).await?;
         if answer.status().is_success() {
             return Ok(answer);
         }
         let status = answer.status();
         let body = whole(answer).await?;
-        match serde_json::from_slice(&body) {
-            Ok(problem) => Err(Error::Problem(Box::new(problem))),
-            Err(_) => {
-                let text: String = String::from_utf8_lossy(&body).chars().take(200).collect();
-                Err(Error::Odd { why: format!("{status}: {text}") })
+        self.keep(connection);
+        Err(refused(status, &body))
+    }
+
+    async fn exchange(&self, call: Call) -> Result<(Response<Incoming>, Connection), Error> {
+        let mut request = call.request()?;
+        while let Some(mut kept) = self.kept() {
+            if kept.ready().await.is_err() {
+                continue;
             }
+            match kept.try_send_request(request).await {
+                Ok(answer) => return Ok((answer, kept)),
+                // It had ended before: nothing of this went out.
+                Err(mut failed) => match failed.take_message() {
+                    Some(unsent) => request = unsent,
+                    None => return Err(cut_off(failed.error())),
+                },
+            }
+        }
+        let mut fresh = self.connect().await?;
+        let answer = fresh.send_request(request).await.map_err(|why| cut_off(&why))?;
+        Ok((answer, fresh))
+    }
+
+    async fn connect(&self) -> Result<Connection, Error> {
+        let unreachable = |why: &dyn std::fmt::Display| Error::Unreachable {
+            socket: self.socket().display().to_string(),
+            why: why.to_string(),
+        };
+        let stream = UnixStream::connect(self.socket()).await.map_err(|why| unreachable(&why))?;
+        let (sender, connection) =
+            http1::handshake(TokioIo::new(stream)).await.map_err(|why| unreachable(&why))?;
+        // Ends with the daemon, or when nobody wants it any more.
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+
+    fn kept(&self) -> Option<Connection> {
+        self.idle().pop()
+    }
+
+    fn keep(&self, connection: Connection) {
+        let mut idle = self.idle();
+        if idle.len() < IDLE_MAX && !connection.is_closed() {
+            idle.push(connection);
         }
     }
 
     pub(crate) async fn bytes(&self, call: Call) -> Result<Vec<u8>, Error> {
-        whole(self.send(call).await?).await
+        let (answer, connection) = self.exchange(call).await?;
+        let status = answer.status();
+        let body = whole(answer).await?;
+        self.keep(connection);
+        if status.is_success() { Ok(body) } else { Err(refused(status, &body)) }
     }
 
     pub(crate) async fn json<T: DeserializeOwned>(&self, call: Call) -> Result<T, Error> {
         let body = self.bytes(call).await?;
         serde_json::from_slice(&body).map_err(|why| Error::Odd { why: why.to_string() })
     }
+}
+
+fn refused(status: StatusCode, body: &[u8]) -> Error {
+    match serde_json::from_slice(body) {
+        Ok(problem) => Error::Problem(Box::new(problem)),
+        Err(_) => {
+            let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
+            Error::Odd { why: format!("{status}: {text}") }
+        }
+    }
+}
+
+fn cut_off(why: &hyper::Error) -> Error {
+    Error::CutOff { why: why.to_string() }
 }
 
 pub(crate) async fn whole(answer: Response<Incoming>) -> Result<Vec<u8>, Error> {

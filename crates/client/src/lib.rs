@@ -1,4 +1,5 @@
-//! A typed client of the daemon's door, over its unix socket. One connection a request; streams hold theirs.
+//! A typed client of the daemon's door, over its unix socket. Requests that follow each other share a connection;
+//! streams hold theirs.
 //!
 //! Everything that is sent and received is a type of `homing_core`. A refusal is `Error::Problem`, with the code
 //! that the daemon gave; a daemon that cannot be reached is `Error::Unreachable`.
@@ -10,10 +11,12 @@ mod events;
 pub mod verbs;
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use homing_core::wire::Problem;
 use homing_core::words::Code;
 
+use connection::Connection;
 pub use events::{Event, Events, Parts};
 
 /// What went wrong.
@@ -45,16 +48,21 @@ impl Error {
     }
 }
 
-/// Speaks with the daemon at one socket. Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Speaks with the daemon at one socket. Cheap to clone; clones share what is connected.
+#[derive(Debug, Clone)]
 pub struct Client {
     socket: PathBuf,
+    idle: Arc<Mutex<Vec<Connection>>>,
 }
 
 impl Client {
     /// Connects to nothing yet.
     pub fn new(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: socket.into() }
+        Self { socket: socket.into(), idle: Arc::default() }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn socket(&self) -> &Path {

@@ -4,9 +4,10 @@
 //! - `peer` knows who calls. Another user is refused; a caller inside a child's process tree acts as that task.
 //! - `routes` has one file per verb. A body is one of `homing_core::wire`; a task is `homing_core::view`.
 //! - `problem` is how everything is refused: a code, what, why, and what to try.
-//! - `stream` writes events to readers of any speed. It pulls from the ledger by a cursor, so a slow reader
-//!   costs one page of memory and never delays a decision; one that does not read at all is let go of, and
-//!   told where to go on.
+//! - `feed` reads what the journal gains once, for all who follow it.
+//! - `stream` writes events to readers of any speed. One who is behind pulls from the ledger by a cursor, so a slow
+//!   reader costs a few pages of memory and never delays a decision; one that does not read at all is let go of,
+//!   and told where to go on.
 //!
 //! Decides nothing and stores nothing.
 
@@ -14,6 +15,7 @@
 
 mod asked;
 mod door;
+mod feed;
 mod peer;
 mod problem;
 mod routes;

@@ -1,5 +1,7 @@
 //! Who calls: the process at the other end of the socket, as the kernel names it.
 
+use std::sync::{Arc, OnceLock};
+
 use axum::extract::connect_info::{ConnectInfo, Connected};
 use axum::extract::{Request, State};
 use axum::middleware::Next;
@@ -15,17 +17,36 @@ use crate::door::Door;
 use crate::problem::Problem;
 
 /// User and process, as they were when the connection was made.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Peer {
     uid: Option<u32>,
     pid: Option<i32>,
+    /// Found out once: who is inside a task stays so, and later the pid may be another's.
+    calling: Arc<OnceLock<Calling>>,
+}
+
+impl Peer {
+    fn new(uid: Option<u32>, pid: Option<i32>) -> Self {
+        Self { uid, pid, calling: Arc::default() }
+    }
+
+    fn calling(&self, door: &Door) -> Calling {
+        if let Some(known) = self.calling.get() {
+            return *known;
+        }
+        let found = self.pid.map_or(Calling::Unknown, |pid| door.callers.calling(pid));
+        match found {
+            Calling::Inside(_) | Calling::Outside => *self.calling.get_or_init(|| found),
+            Calling::Unknown => found,
+        }
+    }
 }
 
 impl Connected<IncomingStream<'_, UnixListener>> for Peer {
     fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
         match stream.io().peer_cred() {
-            Ok(cred) => Self { uid: Some(cred.uid()), pid: cred.pid() },
-            Err(_) => Self { uid: None, pid: None },
+            Ok(cred) => Self::new(Some(cred.uid()), cred.pid()),
+            Err(_) => Self::new(None, None),
         }
     }
 }
@@ -56,8 +77,7 @@ pub(crate) async fn admit(
         let why = format!("this socket serves the user with uid {who} alone");
         return Problem::forbidden("E_OTHER_USER", &why).into_response();
     }
-    let calling = peer.pid.map_or(Calling::Unknown, |pid| door.callers.calling(pid));
-    let by = match calling {
+    let by = match peer.calling(&door) {
         Calling::Inside(task) => By(Some(task)),
         Calling::Outside => By(None),
         Calling::Unknown => {

@@ -13,6 +13,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_core::Stream;
 use serde::Serialize;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::problem::Problem;
@@ -38,9 +39,15 @@ impl Out {
         }
     }
 
-    pub(crate) async fn put(&self, chunk: String) -> Result<(), Gone> {
-        let sent = self.chunks.send_timeout(Bytes::from(chunk), self.slow).await;
-        sent.map_err(|_| Gone)
+    pub(crate) async fn put(&self, chunk: impl Into<Bytes>) -> Result<(), Gone> {
+        match self.chunks.try_send(chunk.into()) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Closed(_)) => Err(Gone),
+            Err(TrySendError::Full(chunk)) => {
+                let sent = self.chunks.send_timeout(chunk, self.slow).await;
+                sent.map_err(|_| Gone)
+            }
+        }
     }
 
     /// Resolves when the reader went away.

@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -28,8 +29,14 @@ pub fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string(BOOT_ID)?.trim().to_owned())
 }
 
+/// Read once: a process lives in one boot.
 fn short_boot() -> io::Result<Arc<str>> {
-    Ok(boot_id()?.chars().take(BOOT_CHARS).collect::<String>().into())
+    static BOOT: OnceLock<Arc<str>> = OnceLock::new();
+    if let Some(boot) = BOOT.get() {
+        return Ok(Arc::clone(boot));
+    }
+    let boot = boot_id()?.chars().take(BOOT_CHARS).collect::<String>().into();
+    Ok(Arc::clone(BOOT.get_or_init(|| boot)))
 }
 
 impl Process {
@@ -184,8 +191,20 @@ struct Stat {
     start: u64,
 }
 
+/// The words that a process was started with, each with a NUL after it.
+pub fn command_line(pid: i32) -> io::Result<Vec<u8>> {
+    kernel_text(&format!("/proc/{pid}/cmdline"))
+}
+
+/// What the kernel writes has no length beforehand: room for nearly all of it saves most of the reads.
+fn kernel_text(path: &str) -> io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(1 << 10);
+    File::open(path)?.take(u64::MAX).read_to_end(&mut text)?;
+    Ok(text)
+}
+
 fn stat(pid: i32) -> io::Result<Option<Stat>> {
-    match std::fs::read(format!("/proc/{pid}/stat")) {
+    match kernel_text(&format!("/proc/{pid}/stat")) {
         Ok(line) => Ok(read_stat(&String::from_utf8_lossy(&line))),
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(why) if why.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => Ok(None),

@@ -5,7 +5,7 @@ use std::io::{self, PipeReader, PipeWriter, Write};
 use std::sync::mpsc;
 
 use rustix::io::Errno;
-use rustix::process::{WaitOptions, wait};
+use rustix::process::{WaitId, WaitIdOptions, WaitOptions, wait, waitid};
 
 use crate::record::Ended;
 
@@ -45,6 +45,12 @@ impl Reaper {
         // The thread is there: it waits for this.
         let _ = self.begin.send(());
     }
+}
+
+/// Whether nothing at all is below this process. What a child leaves behind is there once it is reaped.
+pub(crate) fn is_alone() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
 fn reap(tell: &mpsc::Sender<Reaped>, mut wake: PipeWriter) {

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, set_child_subreaper, setsid};
 
 use crate::claim::{self, Taken};
 use crate::processes::{self, Process};
-use crate::reaper::{Reaped, Reaper};
+use crate::reaper::{self, Reaped, Reaper};
 use crate::record::{self, Ended, Exit, Room};
 use crate::run_dir::RunDir;
 use crate::spec::Spec;
@@ -174,6 +174,10 @@ impl Watched {
             return;
         }
         self.ended = Some(reaped.ended);
+        // Most leave nobody behind; then nobody is looked for among all processes.
+        if reaper::is_alone() {
+            return;
+        }
         self.left = self.signal(Signal::TERM);
         if self.insist.is_none() {
             self.insist = Some(Instant::now() + self.grace);

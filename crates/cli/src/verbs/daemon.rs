@@ -9,6 +9,7 @@ use crate::daemon::{self, Note};
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::out;
+use crate::talk::Talk;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,8 +70,9 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
             daemon::serve(home, Some(turn))
         }
         What::Start { json } => {
-            let client = daemon::ensure(home)?;
-            told(&blocking(async { Ok(client.status().await?) })?, json)
+            // One that is being killed may still be connected to: then the next one is asked.
+            let talk = Talk::with(home)?;
+            told(&blocking(talk.ask(async |client| client.status().await))?, json)
         }
         What::Stop { children, json } => stop(home, children, json),
         What::Status { json } => status(home, json),

@@ -39,6 +39,19 @@ fn open(gate: &Path) -> std::fs::File {
 }
 
 #[test]
+fn a_daemon_that_is_just_being_killed_is_followed_by_another() {
+    let scene = Scene::new();
+    for _ in 0..10 {
+        let said = scene.homing(["daemon", "start"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        // Its socket may be connected to until it is gone.
+        kill_process(pid(&status(&scene)), Signal::KILL).unwrap();
+    }
+    assert_eq!(scene.homing(["daemon", "start"]).code, Some(0));
+    assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
+}
+
+#[test]
 fn a_daemon_is_started_once_told_of_and_stopped() {
     let scene = Scene::new();
     let said = scene.homing(["daemon", "status"]);

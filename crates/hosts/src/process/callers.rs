@@ -8,7 +8,7 @@ use std::path::Path;
 use homing_core::ids::TaskId;
 use homing_ports::door::{Callers, Calling};
 use homing_shim::claim;
-use homing_shim::processes::{Process, parent_of};
+use homing_shim::processes::{Process, command_line, parent_of};
 use homing_shim::run_dir::RunDir;
 
 use super::ProcessHost;
@@ -48,7 +48,7 @@ impl ProcessHost {
 
     /// A shim names its run in its command line, and the run names its shim: only the two together count.
     fn task_of_shim(&self, pid: i32) -> Option<TaskId> {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let line = command_line(pid).ok()?;
         let last = line.strip_suffix(&[0])?.rsplit(|byte| *byte == 0).next()?;
         let run = Path::new(OsStr::from_bytes(last));
         if run.parent() != Some(&*self.runs) {

@@ -1,6 +1,9 @@
 //! `GET /v1/events` and `GET /v1/tasks/{ref}/events`: the journal as it grows, from a cursor on. What follows
 //! nothing is one JSON object a line.
 
+use std::sync::Arc;
+
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -9,10 +12,13 @@ use homing_core::wire::EventsQuery;
 use homing_ports::store::{JournalRow, StoreError};
 use homing_runtime::{Refused, shown};
 use serde_json::json;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::watch;
 
 use super::{Named, task};
 use crate::asked::{Query, yes};
 use crate::door::Door;
+use crate::feed::{Feed, Lines};
 use crate::problem::{Answer, Problem};
 use crate::stream::{self, Gone, Out};
 
@@ -20,6 +26,7 @@ const PAGE: usize = 200;
 
 pub(crate) async fn all(
     State(door): State<Door>,
+    Extension(feed): Extension<Feed>,
     Query(asked): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Answer<Response> {
@@ -27,11 +34,12 @@ pub(crate) async fn all(
     let head = *door.homing.head().borrow();
     let after = begin(&door, given, head).await?;
     let pages = Pages { door: door.clone(), task: None, after };
-    respond(pages, yes("follow", asked.follow.as_deref())?)
+    respond(pages, feed, yes("follow", asked.follow.as_deref())?)
 }
 
 pub(crate) async fn of_task(
     State(door): State<Door>,
+    Extension(feed): Extension<Feed>,
     Named(named): Named<String>,
     Query(asked): Query<EventsQuery>,
     headers: HeaderMap,
@@ -39,7 +47,7 @@ pub(crate) async fn of_task(
     let id = task(&door, &named).await?;
     let after = cursor(&headers, asked.after.as_deref())?.unwrap_or(0);
     let pages = Pages { door: door.clone(), task: Some(id), after };
-    respond(pages, yes("follow", asked.follow.as_deref())?)
+    respond(pages, feed, yes("follow", asked.follow.as_deref())?)
 }
 
 /// Where a reader goes on: what it saw last. The header is what a reader that came back says by itself.
@@ -68,11 +76,11 @@ pub(super) async fn begin(door: &Door, given: Option<u64>, head: u64) -> Answer<
     }
 }
 
-fn respond(pages: Pages, follow: Option<bool>) -> Answer<Response> {
+fn respond(pages: Pages, feed: Feed, follow: Option<bool>) -> Answer<Response> {
     let slow = pages.door.slow;
     Ok(match follow {
         Some(false) => stream::lines(slow, |out| pages.finish(out)),
-        Some(true) | None => stream::events(slow, |out| pages.follow(out)),
+        Some(true) | None => stream::events(slow, |out| pages.follow(feed, out)),
     })
 }
 
@@ -110,7 +118,7 @@ impl Pages {
                 Ok(rows) if rows.is_empty() => return None,
                 Ok(rows) => {
                     let line = |row: &JournalRow| format!("{}\n", shown::event(row));
-                    if let Err(Gone) = out.put(rows.iter().map(line).collect()).await {
+                    if let Err(Gone) = out.put(rows.iter().map(line).collect::<String>()).await {
                         return None;
                     }
                 }
@@ -123,31 +131,69 @@ impl Pages {
         }
     }
 
-    async fn follow(mut self, out: Out) -> Option<String> {
-        let mut head = self.door.homing.head();
+    async fn follow(mut self, feed: Feed, out: Out) -> Option<String> {
         let mut closing = self.door.stops.closing();
+        // Before the ledger is read: what is written meanwhile comes here.
+        let mut lines = feed.follow();
         loop {
-            head.mark_unchanged();
+            if let Err(last) = self.catch_up(&out, &closing).await {
+                return last;
+            }
+            tokio::select! {
+                over = self.go_along(&mut lines, &out) => if let Err(last) = over {
+                    return last;
+                },
+                _ = closing.wait_for(|closing| *closing) => return Some(stopped(self.after)),
+                () = out.closed() => return None,
+            }
+        }
+    }
+
+    /// From the ledger, page by page, to its end. An error is the end of the stream, with its last words.
+    async fn catch_up(
+        &mut self,
+        out: &Out,
+        closing: &watch::Receiver<bool>,
+    ) -> Result<(), Option<String>> {
+        loop {
             let begun = self.after;
             match self.next().await {
-                Ok(rows) if rows.is_empty() => tokio::select! {
-                    moved = head.changed() => if moved.is_err() {
-                        return Some(stopped(self.after));
-                    },
-                    _ = closing.wait_for(|closing| *closing) => return Some(stopped(self.after)),
-                    () = out.closed() => return None,
-                },
+                Ok(rows) if rows.is_empty() => return Ok(()),
                 Ok(rows) => {
                     let event = |row: &JournalRow| {
                         let id = self.number(row).to_string();
                         stream::event(&id, &row.kind, &shown::event(row))
                     };
-                    if let Err(Gone) = out.put(rows.iter().map(event).collect()).await {
-                        return Some(dropped(begun));
-                    }
+                    let events: String = rows.iter().map(event).collect();
+                    out.put(events).await.map_err(|Gone| Some(dropped(begun)))?;
                 }
-                Err(_) if *closing.borrow() => return Some(stopped(self.after)),
-                Err(refused) => return Some(stream::last_words(refused.into())),
+                Err(_) if *closing.borrow() => return Err(Some(stopped(self.after))),
+                Err(refused) => return Err(Some(stream::last_words(refused.into()))),
+            }
+        }
+    }
+
+    /// With the feed, while it goes on where this one is; then the ledger has more.
+    async fn go_along(
+        &mut self,
+        lines: &mut Receiver<Arc<Lines>>,
+        out: &Out,
+    ) -> Result<(), Option<String>> {
+        loop {
+            let Ok(next) = lines.recv().await else {
+                // It fell behind.
+                return Ok(());
+            };
+            match (self.task, &next.events) {
+                (Some(task), _) if next.speaks_of(task) => return Ok(()),
+                (Some(_), _) => {}
+                (None, Some(_)) if next.last <= self.after => {}
+                (None, Some(events)) if next.after == self.after => {
+                    let put = out.put(events.clone()).await;
+                    put.map_err(|Gone| Some(dropped(self.after)))?;
+                    self.after = next.last;
+                }
+                (None, Some(_) | None) => return Ok(()),
             }
         }
     }

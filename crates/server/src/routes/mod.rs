@@ -27,16 +27,18 @@ use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Router, middleware};
+use axum::{Extension, Router, middleware};
 use homing_core::ids::TaskId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::door::Door;
+use crate::feed::Feed;
 use crate::peer;
 use crate::problem::{Answer, Problem};
 
 pub(crate) fn all(door: Door) -> Router {
+    let feed = Feed::new(door.homing.clone());
     Router::new()
         .route("/v1/tasks", get(list::list).post(launch::launch))
         .route("/v1/tasks/{task}", get(show::show))
@@ -63,6 +65,7 @@ pub(crate) fn all(door: Door) -> Router {
         .route("/readyz", get(health::ready))
         .fallback(nowhere)
         .method_not_allowed_fallback(not_so)
+        .layer(Extension(feed))
         .layer(middleware::from_fn_with_state(door.clone(), peer::admit))
         .with_state(door)
 }

@@ -2,7 +2,9 @@
 //! server-sent events by `Accept`.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -12,11 +14,13 @@ use homing_core::wire::TelemetryQuery;
 use homing_ports::store::JournalRow;
 use homing_runtime::Refused;
 use serde_json::json;
+use tokio::sync::broadcast::Receiver;
 
 use super::events::{begin, cursor, dropped, stopped};
 use super::{ok, task};
 use crate::asked::{Query, accepts, limited};
 use crate::door::Door;
+use crate::feed::{Feed, Lines};
 use crate::problem::Answer;
 use crate::stream::{self, Gone, Out};
 
@@ -26,6 +30,7 @@ const MOST: usize = 1_000;
 
 pub(crate) async fn telemetry(
     State(door): State<Door>,
+    Extension(feed): Extension<Feed>,
     Query(asked): Query<TelemetryQuery>,
     headers: HeaderMap,
 ) -> Answer<Response> {
@@ -47,7 +52,7 @@ pub(crate) async fn telemetry(
         ends.read = after;
     }
     if accepts(&headers, "text/event-stream") {
-        return Ok(stream::events(slow, |out| ends.follow(out)));
+        return Ok(stream::events(slow, |out| ends.follow(feed, out)));
     }
     let mut records = Vec::new();
     while records.len() < limit {
@@ -107,11 +112,11 @@ impl Ends {
         }
     }
 
-    async fn follow(mut self, out: Out) -> Option<String> {
-        let mut head = self.door.homing.head();
+    async fn follow(mut self, feed: Feed, out: Out) -> Option<String> {
         let mut closing = self.door.stops.closing();
+        // Before the ledger is read: what is written meanwhile comes here.
+        let mut lines = feed.follow();
         loop {
-            head.mark_unchanged();
             let begun = self.told;
             match self.next().await {
                 Ok(Some((seq, end))) => {
@@ -121,14 +126,21 @@ impl Ends {
                     }
                 }
                 Ok(None) => tokio::select! {
-                    moved = head.changed() => if moved.is_err() {
-                        return Some(stopped(self.seen()));
-                    },
+                    () = self.more(&mut lines) => {}
                     _ = closing.wait_for(|closing| *closing) => return Some(stopped(self.seen())),
                     () = out.closed() => return None,
                 },
                 Err(_) if *closing.borrow() => return Some(stopped(self.seen())),
                 Err(refused) => return Some(stream::last_words(refused.into())),
+            }
+        }
+    }
+
+    /// Resolves when the ledger may tell of another end.
+    async fn more(&self, lines: &mut Receiver<Arc<Lines>>) {
+        while let Ok(next) = lines.recv().await {
+            if next.has_moved() && self.task.is_none_or(|task| next.speaks_of(task)) {
+                return;
             }
         }
     }

@@ -13,17 +13,17 @@ fn allow() -> AnswerBody {
 #[tokio::test]
 async fn c8_an_ask_is_listed_answered_by_a_person_and_never_by_its_own_task() {
     let scene = Scene::new();
-    let open = scene.open();
+    let mut open = scene.open();
     let id = open.launch("@ask permission Delete it all?\n@say done\n@end").await;
     open.until(id, State::WaitingAsk).await;
     let asks = soon(open.client.asks()).await.unwrap();
     assert_eq!((asks.len(), asks[0].task, &*asks[0].text), (1, id, "Delete it all?"));
     assert!(asks[0].asked_at < asks[0].deadline);
     let ask = asks[0].id.to_string();
-    scene.call_from(Calling::Inside(id));
+    scene.call_from(&mut open, Calling::Inside(id));
     let refused = problem(soon(open.client.answer(&ask, &allow())).await);
     assert_eq!((refused.status, refused.code.as_str()), (403, "E_OWN_ASK"));
-    scene.call_from(Calling::Outside);
+    scene.call_from(&mut open, Calling::Outside);
     for (body, says) in [
         (AnswerBody::default(), "say one of"),
         (AnswerBody { deny: true, ..allow() }, "say one of"),

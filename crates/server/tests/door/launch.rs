@@ -131,10 +131,10 @@ async fn a_preset_fills_in_what_a_launch_does_not_say() {
 async fn l17_a_caller_inside_a_task_acts_as_that_task() {
     let mut scene = Scene::new();
     scene.limits.depth_max = 1;
-    let open = scene.open();
+    let mut open = scene.open();
     let above = open.launch("@gate on").await;
     scene.host.reached(above, "on").await;
-    scene.call_from(Calling::Inside(above));
+    scene.call_from(&mut open, Calling::Inside(above));
     let told = soon(open.client.launch(&ask("Count."))).await.unwrap();
     assert_eq!(told.parent, ParentRef::Task(above));
     let task = soon(open.client.show(&told.id.to_string())).await.unwrap();
@@ -143,12 +143,12 @@ async fn l17_a_caller_inside_a_task_acts_as_that_task() {
     let elsewhere = soon(open.client.launch(&elsewhere)).await.unwrap().id;
     let task = soon(open.client.show(&elsewhere.to_string())).await.unwrap();
     assert_eq!((task.launched_by, task.parent.to_string().as_str()), (Some(above), "inbox:bot"));
-    scene.call_from(Calling::Inside(elsewhere));
+    scene.call_from(&mut open, Calling::Inside(elsewhere));
     let refused = problem(soon(open.client.launch(&ask("Too deep."))).await);
     assert_eq!((refused.status, refused.code.as_str()), (403, "E_DELEGATION_DEPTH_EXCEEDED"));
     let refused = problem(soon(open.client.stop(false)).await);
     assert_eq!(refused.code, "E_INSIDE_TASK");
-    scene.call_from(Calling::Unknown);
+    scene.call_from(&mut open, Calling::Unknown);
     let refused = problem(soon(open.client.launch(&ask("Who?"))).await);
     assert_eq!((refused.status, refused.code.as_str()), (403, "E_CALLER_UNKNOWN"));
     open.close().await;
@@ -158,10 +158,10 @@ async fn l17_a_caller_inside_a_task_acts_as_that_task() {
 async fn l16_a_task_that_waits_for_its_child_lends_its_slot() {
     let mut scene = Scene::new();
     scene.limits.default = 1;
-    let open = scene.open();
+    let mut open = scene.open();
     let above = open.launch("@gate on").await;
     scene.host.reached(above, "on").await;
-    scene.call_from(Calling::Inside(above));
+    scene.call_from(&mut open, Calling::Inside(above));
     let child = soon(open.client.launch(&ask("Count."))).await.unwrap().id;
     // On the one slot that there is.
     assert_eq!(open.end(child).await.state.word(), "completed");

@@ -5,6 +5,7 @@
 #![expect(clippy::panic, reason = "a test ends where its set-up fails")]
 
 mod asks;
+mod connections;
 mod deliveries;
 mod environment;
 mod launch;

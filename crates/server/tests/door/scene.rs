@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -31,11 +32,14 @@ pub const LONG: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct Around {
     pub calling: Mutex<Calling>,
+    /// How often it was asked who calls.
+    pub asked: AtomicUsize,
     pub kept: Mutex<BTreeMap<TaskId, Vars>>,
 }
 
 impl Callers for Around {
     fn calling(&self, _: i32) -> Calling {
+        self.asked.fetch_add(1, Ordering::Relaxed);
         *self.calling.lock().unwrap()
     }
 }
@@ -79,6 +83,7 @@ impl Scene {
             host: ScriptedHost::new("scripted"),
             around: Arc::new(Around {
                 calling: Mutex::new(Calling::Outside),
+                asked: AtomicUsize::new(0),
                 kept: Mutex::default(),
             }),
             limits: Limits { fresh_ms: 0, reprobe_ms: 20, ..Limits::default() },
@@ -125,9 +130,10 @@ impl Scene {
         Open { client: Client::new(self.socket()), homing, stops, serving }
     }
 
-    /// From now on, every caller is inside this task, or none.
-    pub fn call_from(&self, calling: Calling) {
+    /// From now on, every caller is inside this task, or none. Who calls is found out once a connection.
+    pub fn call_from(&self, open: &mut Open, calling: Calling) {
         *self.around.calling.lock().unwrap() = calling;
+        open.client = Client::new(self.socket());
     }
 }
 

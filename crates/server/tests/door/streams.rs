@@ -54,6 +54,44 @@ async fn u7_a_stream_goes_on_from_its_cursor_and_nothing_is_lost_or_repeated() {
     open.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_who_follows_sees_every_line_once_whenever_they_came() {
+    let scene = Scene::new();
+    let open = scene.open();
+    let mut all = Vec::new();
+    for n in 0..30 {
+        // One from the beginning, one from where the journal is: before and while lines are written.
+        let head = *open.homing.head().borrow();
+        for after in [None, Some(head)] {
+            all.push((after.unwrap_or(0), soon(open.client.events(after)).await.unwrap()));
+        }
+        let id = open.launch("Count.").await;
+        if n % 3 == 0 {
+            open.end(id).await;
+        }
+    }
+    let one = open.launch("@gate on\n@say done\n@end").await;
+    scene.host.reached(one, "on").await;
+    let mut own = soon(open.client.events_of(&one.to_string(), None)).await.unwrap();
+    assert_eq!(next(&mut own).await.id.as_deref(), Some("1"));
+    let last = open.launch("Count at last.").await;
+    open.end(last).await;
+    scene.host.release(one, "on");
+    let ended = open.end(one).await;
+    let head = *open.homing.head().borrow();
+    let lines = soon(open.client.get(&format!("/v1/tasks/{one}/events?follow=false"))).await;
+    let lines = String::from_utf8(lines.unwrap()).unwrap().lines().count();
+    for expected in 2..=lines {
+        assert_eq!(next(&mut own).await.id, Some(expected.to_string()), "{ended:?}");
+    }
+    for (after, stream) in &mut all {
+        for expected in *after + 1..=head {
+            assert_eq!(next(stream).await.id, Some(expected.to_string()));
+        }
+    }
+    open.close().await;
+}
+
 #[tokio::test]
 async fn a_cursor_below_what_is_kept_is_gone() {
     let mut scene = Scene::new();

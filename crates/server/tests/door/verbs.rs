@@ -13,12 +13,12 @@ fn words(prompt: &str) -> Resume {
 #[tokio::test]
 async fn c3_a_cancel_names_what_is_cancelled_with_it_and_c6_says_what_had_ended() {
     let scene = Scene::new();
-    let open = scene.open();
+    let mut open = scene.open();
     let above = open.launch("@gate on").await;
     scene.host.reached(above, "on").await;
-    scene.call_from(Calling::Inside(above));
+    scene.call_from(&mut open, Calling::Inside(above));
     let child = soon(open.client.launch(&ask("@gate on"))).await.unwrap().id;
-    scene.call_from(Calling::Outside);
+    scene.call_from(&mut open, Calling::Outside);
     scene.host.reached(child, "on").await;
     let body = Cancel { reason: Some("enough".to_owned()), quiet: false };
     let told = soon(open.client.cancel(&above.to_string(), &body)).await.unwrap();

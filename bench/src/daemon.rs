@@ -1,0 +1,93 @@
+//! A real daemon in a home of its own, as people run it: the release binary, found beside this one. Ends with
+//! what asked for it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use homing_client::Client;
+use tempfile::TempDir;
+
+/// As the kernel counts for programs, whatever it counts in itself.
+const TICKS_A_SECOND: f64 = 100.0;
+
+/// One daemon; its home goes with it.
+pub struct Daemon {
+    home: TempDir,
+    pub client: Client,
+    pub pid: u32,
+}
+
+impl Daemon {
+    /// With so many slots.
+    pub fn start(slots: u32) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let settings = format!("[concurrency]\ndefault = {slots}\n");
+        std::fs::write(home.path().join("homing.toml"), settings).unwrap();
+        run(home.path(), &["daemon", "start"]);
+        let note = std::fs::read(home.path().join("daemon.json")).unwrap();
+        let note: serde_json::Value = serde_json::from_slice(&note).unwrap();
+        let client = Client::new(note["socket"].as_str().unwrap());
+        let pid = u32::try_from(note["pid"].as_u64().unwrap()).unwrap();
+        Self { home, client, pid }
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// A number of `/proc/PID/status`.
+    pub fn status(&self, name: &str) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap();
+        number(&text, name)
+    }
+
+    /// What all threads of it add up to, of `/proc/PID/task/TID/status`.
+    pub fn status_of_threads(&self, name: &str) -> u64 {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid)).unwrap();
+        let texts = threads.map(|thread| thread.unwrap().path().join("status"));
+        texts.filter_map(|path| std::fs::read_to_string(path).ok()).map(|t| number(&t, name)).sum()
+    }
+
+    /// Seconds of processor time so far: its own, and those of the children it has reaped.
+    pub fn computed(&self) -> (f64, f64) {
+        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap();
+        let fields: Vec<&str> = text.rsplit_once(") ").unwrap().1.split(' ').collect();
+        let ticks = |at: usize| fields[at].parse::<f64>().unwrap() / TICKS_A_SECOND;
+        (ticks(11) + ticks(12), ticks(13) + ticks(14))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        run(self.home(), &["daemon", "stop", "--children"]);
+    }
+}
+
+fn number(status: &str, name: &str) -> u64 {
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+fn run(home: &Path, words: &[&str]) {
+    let mut command = Command::new(binary());
+    command.arg("--home").arg(home).args(words).stdin(Stdio::null());
+    let done = command.output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "homing {}: {said}", words.join(" "));
+}
+
+/// The binary that people run, built as this one is.
+pub fn binary() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let release = !cfg!(debug_assertions);
+        assert!(release, "figures are of a release build: cargo run --release");
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--release", "--quiet", "-p", "homing"]);
+        let built = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap();
+        assert!(built.success(), "the binary could not be built");
+        std::env::current_exe().unwrap().with_file_name("homing")
+    })
+}

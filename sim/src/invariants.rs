@@ -17,7 +17,7 @@ use homing_core::record::{OutboxRecord, Record, TaskRecord};
 use homing_core::refs::ParentRef;
 use homing_core::rules::Event;
 use homing_core::task::Task;
-use homing_core::words::{DeliveryState, Notify, State};
+use homing_core::words::{DeliveryState, Notify, State, Target};
 use homing_runtime::engine::Batch;
 
 use crate::host::Host;
@@ -42,6 +42,8 @@ struct Past {
     settled: BTreeSet<u32>,
     /// Generations cancelled with an acknowledgement.
     cancelled: BTreeSet<u32>,
+    /// The last generation that the journal knows to be cancelled, or on its way there.
+    asked: Option<u32>,
 }
 
 /// See the module.
@@ -95,8 +97,9 @@ impl Checker {
 
     pub fn cancelled(&mut self, task: TaskId, store: &Store) {
         if let Some(row) = store.tasks.get(&task) {
-            let generation = row.generation;
             let past = self.past.entry(task).or_default();
+            // It may have been retried before the answer was heard.
+            let generation = past.asked.unwrap_or(row.generation);
             if past.ends.get(&generation) != Some(&State::Completed) {
                 past.cancelled.insert(generation);
             }
@@ -221,6 +224,11 @@ impl Checker {
                 })?;
             }
             _ => {}
+        }
+        let stops = row.stop.as_ref().is_some_and(|stop| stop.target == Target::Cancelled);
+        let turned = matches!(record, TaskRecord::Moved { .. } | TaskRecord::StopTurned { .. });
+        if turned && (row.state == State::Cancelled || stops) {
+            past.asked = Some(row.generation);
         }
         past.row = Some(row);
         Ok(())

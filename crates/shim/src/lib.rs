@@ -2,7 +2,7 @@
 //! ended is lost. It knows no task and no ledger; a run's directory is all it has.
 //!
 //! ```text
-//! spec      what to run; read once, removed when the claim is taken (it holds the environment)
+//! spec      what to run; read once, overwritten when the claim is taken (it holds the environment)
 //! claim     who supervises: linked once, locked as long as that process lives
 //! child     the child, by pid, start time and boot
 //! out.N     standard output from byte N on; err.N likewise

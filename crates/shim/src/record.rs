@@ -7,11 +7,10 @@ use std::path::PathBuf;
 
 use crate::processes::Process;
 use crate::run_dir::{RunDir, private};
+use crate::spec::Spec;
 
 const EXIT: &str = "exit";
 const CHILD: &str = "child";
-/// Room that is taken before the child starts, so that a full disk cannot lose its end.
-const ROOM: usize = 4 << 10;
 const WHY_MAX: usize = 1 << 10;
 
 /// How a child ended.
@@ -49,21 +48,18 @@ pub struct Room {
 }
 
 impl Room {
-    pub fn take(run: &RunDir) -> io::Result<Self> {
-        let room = Self {
-            file: private().write(true).create(true).truncate(true).open(new(run))?,
-            run: run.clone(),
-        };
-        if let Err(why) = room.file.write_all_at(&[b'\n'; ROOM], 0) {
-            room.give_back();
-            return Err(why);
-        }
-        Ok(room)
+    /// Finds it where the spec is, before anything is begun: a full disk cannot lose the end.
+    pub fn find(run: &RunDir) -> io::Result<Self> {
+        let file = private().write(true).open(Spec::file(run))?;
+        Ok(Self { file, run: run.clone() })
     }
 
-    /// It is not needed: somebody else runs it.
-    pub fn give_back(self) {
-        drop(std::fs::remove_file(new(&self.run)));
+    /// Takes it: nothing of the spec stays, which holds the environment. Its file is used on and not deleted: where
+    /// one is deleted for every run, making the next ones becomes dear.
+    pub fn take(&self) -> io::Result<()> {
+        std::fs::rename(Spec::file(&self.run), new(&self.run))?;
+        let length = usize::try_from(self.file.metadata()?.len()).unwrap_or(0);
+        self.file.write_all_at(&vec![b'\n'; length], 0)
     }
 
     /// May be tried again.
@@ -91,6 +87,11 @@ impl Exit {
         };
         let Self { asked, out, err, lost, left, .. } = self;
         format!("{how}\nasked {asked}\nout {out}\nerr {err}\nlost {lost}\nleft {left}\nend\n")
+    }
+
+    /// For a run that was never begun.
+    pub fn write(&self, run: &RunDir) -> io::Result<()> {
+        run.put(EXIT, self.text().as_bytes())
     }
 
     /// None while something of the run may run.
@@ -164,6 +165,36 @@ impl Child {
 mod tests {
     use super::*;
 
+    fn spec() -> Spec {
+        Spec {
+            command: vec!["true".into()],
+            env: vec![("TOKEN".into(), "secret".repeat(10_000).into())],
+            cwd: None,
+            reads: false,
+            spool: 0,
+            grace: std::time::Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn nothing_of_what_was_to_be_run_stays_once_the_room_for_its_end_is_taken() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = RunDir::at(directory.path());
+        spec().write(&run).unwrap();
+        let room = Room::find(&run).unwrap();
+        room.take().unwrap();
+        assert_eq!(Spec::read(&run).unwrap(), None);
+        let left: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+        let [Ok(left)] = left.as_slice() else {
+            panic!("one file and no other: {left:?}");
+        };
+        let bytes = std::fs::read(left.path()).unwrap();
+        assert!(bytes.len() >= crate::spec::ROOM && bytes.iter().all(|byte| *byte == b'\n'));
+        let exit = Exit { ended: Ended::Code(3), asked: false, out: 1, err: 2, lost: 0, left: 0 };
+        room.write(&exit).unwrap();
+        assert_eq!(Exit::read(&run).unwrap(), Some(exit));
+    }
+
     #[test]
     fn a_child_reads_back() {
         let directory = tempfile::tempdir().unwrap();
@@ -178,7 +209,9 @@ mod tests {
     fn a_record_reads_back_and_half_a_record_is_none() {
         let directory = tempfile::tempdir().unwrap();
         let run = RunDir::at(directory.path());
-        let room = Room::take(&run).unwrap();
+        spec().write(&run).unwrap();
+        let room = Room::find(&run).unwrap();
+        room.take().unwrap();
         assert_eq!(Exit::read(&run).unwrap(), None);
         let failed = Ended::NotStarted { soon: true, why: "no\nroom".to_owned() };
         for ended in [Ended::Code(-3), Ended::Signal(9), failed] {

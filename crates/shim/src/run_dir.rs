@@ -32,11 +32,22 @@ impl RunDir {
     /// Writes a whole file at once: a reader sees all of it or none.
     pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let new = self.file(&format!("{name}.{}", std::process::id()));
-        let mut file = private().write(true).create(true).truncate(true).open(&new)?;
+        let file = private().write(true).create(true).truncate(true).open(&new)?;
+        self.fill(file, &new, name, bytes)
+    }
+
+    /// The same in a file that is there, under a name of its own; it is gone from there then.
+    pub fn put_over(&self, old: &str, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let old = self.file(old);
+        let file = private().write(true).truncate(true).open(&old)?;
+        self.fill(file, &old, name, bytes)
+    }
+
+    fn fill(&self, mut file: File, at: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
         let put = io::Write::write_all(&mut file, bytes);
-        let put = put.and_then(|()| std::fs::rename(&new, self.file(name)));
+        let put = put.and_then(|()| std::fs::rename(at, self.file(name)));
         // Half of it is nobody's.
-        put.inspect_err(|_| drop(std::fs::remove_file(&new)))
+        put.inspect_err(|_| drop(std::fs::remove_file(at)))
     }
 
     /// None when it is not there.

@@ -9,6 +9,8 @@ use std::time::Duration;
 use crate::run_dir::RunDir;
 
 const NAME: &str = "spec";
+/// So much is kept free in it.
+pub(crate) const ROOM: usize = 4 << 10;
 /// The first word; another one is of a release that this one does not know.
 const VERSION: &str = "homing-shim 1";
 
@@ -53,12 +55,20 @@ impl Spec {
         if words.iter().any(|word| word.contains(&0)) {
             return Err(bad("a word of a command cannot hold a NUL"));
         }
+        // Its file becomes the record of the end: that has its room on disk before anything is begun.
+        words.push("room".into());
+        words.push(vec![b' '; ROOM]);
         let bytes: Vec<u8> =
             words.into_iter().flat_map(|word| word.into_iter().chain([0])).collect();
         run.put(NAME, &bytes)
     }
 
-    /// None when it was read before, and removed.
+    /// The file, to be overwritten.
+    pub(crate) fn file(run: &RunDir) -> PathBuf {
+        run.file(NAME)
+    }
+
+    /// None when it was read before, and overwritten.
     pub fn read(run: &RunDir) -> io::Result<Option<Self>> {
         run.get(NAME)?.map(|bytes| Self::parse(&bytes)).transpose()
     }

@@ -42,14 +42,13 @@ pub fn supervise(run: &RunDir) -> io::Result<()> {
         return say("taken");
     };
     // Before the claim: where there is no room for its end, nothing is begun.
-    let room = Room::take(run).inspect_err(|why| drop(say(&format!("no room: {why}"))))?;
+    let room = Room::find(run).inspect_err(|why| drop(say(&format!("no room: {why}"))))?;
     let Taken::Now(held) = claim::take(run, &own)? else {
-        room.give_back();
         // It names values that nobody reads any more.
         Spec::remove(run);
         return say("taken");
     };
-    Spec::remove(run);
+    room.take()?;
     let listener = run.listen()?;
     listener.set_nonblocking(true)?;
     let reaper = Reaper::new()?;

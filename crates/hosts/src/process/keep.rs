@@ -11,7 +11,7 @@ use homing_core::telemetry::Completion;
 use homing_ports::door::{Keeps, Vars};
 use homing_ports::host::Flight;
 use homing_ports::parent::Telemetry;
-use homing_shim::run_dir::RunDir;
+use homing_shim::run_dir::{RunDir, private};
 
 use super::{Found, ProcessHost, find};
 
@@ -75,6 +75,31 @@ impl ProcessHost {
     }
 }
 
+/// Emptied files, for values that come: where one is deleted for every task, making the next ones becomes dear.
+#[derive(Debug, Default)]
+pub(super) struct Spares {
+    free: Vec<String>,
+    named: u64,
+}
+
+impl Spares {
+    const MOST: usize = 64;
+
+    /// A name for one more; none when there are enough.
+    fn name(&mut self) -> Option<String> {
+        self.named += 1;
+        (self.free.len() < Self::MOST).then(|| format!("spare.{}", self.named))
+    }
+}
+
+/// What is not there needs not go.
+fn unless_absent(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Task and attempt of a run's directory.
 fn run_of(name: &OsStr) -> Option<(TaskId, u32)> {
     let (task, attempt) = name.to_str()?.split_once('.')?;
@@ -93,6 +118,11 @@ impl Keeps for ProcessHost {
             }
             bytes.extend_from_slice(format!("{name}={value}\0").as_bytes());
         }
+        if let Some(spare) = self.lock().spares.free.pop()
+            && kept.put_over(&spare, &name, &bytes).is_ok()
+        {
+            return Ok(());
+        }
         match kept.put(&name, &bytes) {
             Err(why) if why.kind() == io::ErrorKind::NotFound => {
                 kept.make()?;
@@ -103,10 +133,19 @@ impl Keeps for ProcessHost {
     }
 
     fn drop_env(&self, task: TaskId) -> io::Result<()> {
-        match std::fs::remove_file(self.kept().file(&task.to_string())) {
-            Err(why) if why.kind() != io::ErrorKind::NotFound => Err(why),
-            Ok(()) | Err(_) => Ok(()),
+        let kept = self.kept();
+        let file = kept.file(&task.to_string());
+        let Some(name) = self.lock().spares.name() else {
+            return unless_absent(std::fs::remove_file(file));
+        };
+        // What is left of it if this process dies here has no task's name: the next one removes it.
+        let spare = kept.file(&name);
+        let moved = std::fs::rename(file, &spare);
+        if moved.is_ok() {
+            private().write(true).open(&spare)?.set_len(0)?;
+            self.lock().spares.free.push(name);
         }
+        unless_absent(moved)
     }
 }
 

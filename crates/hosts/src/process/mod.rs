@@ -28,7 +28,7 @@ use homing_core::words::Tri;
 use homing_ports::host::{Flight, Host, Opening, Piece, Place, Prompting, Reports};
 use homing_shim::claim::{self, Taken};
 use homing_shim::processes::{self, Process};
-use homing_shim::record::{self, Ended, Room};
+use homing_shim::record::{self, Ended};
 use homing_shim::run_dir::RunDir;
 use homing_shim::spec::Spec;
 use tokio::task::AbortHandle;
@@ -66,6 +66,7 @@ struct Table {
     watches: BTreeMap<Key, AbortHandle>,
     /// Opened by this process: nothing was missed of them.
     own: BTreeSet<Key>,
+    spares: keep::Spares,
 }
 
 /// What a run's directory says.
@@ -268,7 +269,7 @@ fn void(run: &RunDir) -> io::Result<Found> {
             Spec::remove(run);
             let ended = Ended::NotStarted { soon: false, why: ABORTED.to_owned() };
             let exit = record::Exit { ended, asked: true, out: 0, err: 0, lost: 0, left: 0 };
-            Room::take(run)?.write(&exit)?;
+            exit.write(run)?;
             Ok(Found::Ended(exit))
         }
         Taken::Before => find(run),

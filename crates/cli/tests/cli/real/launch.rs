@@ -6,7 +6,9 @@ use std::thread::JoinHandle;
 use homing_core::wire;
 use rustix::process::{Signal, kill_process, test_kill_process};
 
-use super::{ONE_SLOT, block, client, daemon, is, kill_daemon, lines, path, shim, with, witnessed};
+use super::{
+    ONE_SLOT, block, client, daemon, is, is_gone, kill_daemon, lines, path, shim, with, witnessed,
+};
 use crate::scene::{Gate, Scene, finish, until};
 
 /// A script that appends a word to the scene's witness.
@@ -77,7 +79,7 @@ fn kill_at_next_claim(scene: &Scene) -> JoinHandle<()> {
     std::thread::spawn(move || {
         until(|| claims() > before);
         kill_process(daemon, Signal::KILL).unwrap();
-        until(|| test_kill_process(daemon).is_err());
+        until(|| is_gone(daemon));
     })
 }
 

@@ -16,7 +16,8 @@ use crate::scene::{LONG, Scene, until};
 
 /// Commands whose silence counts, and is up soon. What a command writes is told once a second.
 const WATCHED: &str = "[limits]\nstopping = \"300ms\"\n\
-                       [presets.watched.limits]\nstale = \"2s\"\nnever_active = \"2s\"\n";
+                       [presets.watched.limits]\nstale = \"2s\"\nnever_active = \"2s\"\n\
+                       [presets.heard.limits]\nstale = \"500ms\"\nnever_active = \"1m\"\n";
 
 #[test]
 fn b4_a_command_that_goes_on_writing_is_not_ended_for_its_age() {
@@ -30,11 +31,17 @@ fn b4_a_command_that_goes_on_writing_is_not_ended_for_its_age() {
 #[test]
 fn b5_a_command_that_is_silent_for_too_long_is_ended_and_its_parent_told() {
     let scene = with(WATCHED);
-    for (name, script) in [("stale", "echo once; exec sleep 300"), ("never", "exec sleep 300")] {
-        let id = scene.launch(name, ["--preset", "watched"], script);
+    for (preset, cause, begins) in [
+        ("heard", "stale", "echo once; sleep 0.3; echo again"),
+        ("watched", "never_active", "true"),
+    ] {
+        let pid = scene.path(cause);
+        let script = format!("echo $$ > '{}'; {begins}; exec sleep 300", pid.display());
+        let id = scene.launch(cause, ["--preset", preset], &script);
         is(&scene, &id, "timed_out");
-        let cause = scene.show(&id)["cause"].as_str().unwrap().to_owned();
-        assert!(matches!(cause.as_str(), "stale" | "never_active"), "{cause}");
+        assert_eq!(scene.show(&id)["cause"], cause);
+        let pid = super::witnessed(&pid)[0].parse().unwrap();
+        assert!(test_kill_process(Pid::from_raw(pid).unwrap()).is_err(), "{cause}: it still runs");
     }
     assert_eq!(owed(&scene, "inbox:cli").len(), 2);
 }
@@ -118,14 +125,21 @@ fn b11_a_wall_clock_that_jumps_ends_nothing() {
         let slow = Launch::command(["sh", "-c", &script]).timeout(hour);
         let id = homing.launch(slow).await.unwrap();
         let open = tokio::task::spawn_blocking(move || gate.open()).await.unwrap();
+        while homing.show(id).await.unwrap().task.state != State::Running {}
         for by in [YEARS_MS, -YEARS_MS, YEARS_MS] {
             clock.by_ms.store(by, Ordering::SeqCst);
-            assert!(homing.show(id).await.unwrap().task.is_living());
+            assert_eq!(homing.show(id).await.unwrap().task.state, State::Running);
         }
         homing.stop().await;
-        clock.by_ms.store(-YEARS_MS, Ordering::SeqCst);
+        // Nor across a restart, back or forward.
+        for by in [-YEARS_MS, YEARS_MS] {
+            clock.by_ms.store(by, Ordering::SeqCst);
+            let homing = start(&scene, &clock);
+            assert_eq!(homing.show(id).await.unwrap().task.state, State::Running);
+            homing.stop().await;
+        }
         let homing = start(&scene, &clock);
-        assert!(homing.show(id).await.unwrap().task.is_living(), "nor across a restart");
+        assert_eq!(homing.show(id).await.unwrap().task.state, State::Running);
         drop(open);
         assert_eq!(homing.wait(id, LONG).await, Ok(Waited::Ended));
         assert_eq!(homing.show(id).await.unwrap().task.state, State::Completed);

@@ -10,11 +10,11 @@ mod truth;
 
 use std::fs;
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use homing_client::Client;
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::scene::{LONG, Scene, until};
@@ -68,7 +68,17 @@ pub fn daemon(scene: &Scene) -> Pid {
 pub fn kill_daemon(scene: &Scene) {
     let pid = daemon(scene);
     kill_process(pid, Signal::KILL).unwrap();
-    until(|| test_kill_process(pid).is_err());
+    until(|| is_gone(pid));
+}
+
+/// Whether nothing of a process runs any more. It need not be reaped: whoever is to do that may take its time.
+pub fn is_gone(pid: Pid) -> bool {
+    let about = PathBuf::from(format!("/proc/{}", pid.as_raw_pid()));
+    let (stat, threads) = (fs::read_to_string(about.join("stat")), about.join("task").read_dir());
+    match (stat, threads) {
+        (Ok(stat), Ok(threads)) => stat.contains(") Z ") && threads.count() <= 1,
+        (Err(_), _) | (_, Err(_)) => true,
+    }
 }
 
 /// The shim of a task's attempt, from its claim.

@@ -489,6 +489,21 @@ fn n12_a_lease_that_runs_out_gives_the_debrief_to_the_next_consumer() {
 }
 
 #[test]
+fn n12_what_a_lost_consumer_had_is_offered_again_and_nothing_settled_stays_in_the_way() {
+    let mut stage = Stage::new();
+    let id = stage.launch_running(task("a"));
+    stage.answer(id, "done");
+    let debrief = stage.seal("inbox:cli");
+    for _ in 0..3 {
+        assert_eq!(stage.lease("inbox:cli"), Some(debrief.id), "at once");
+        stage.delivery_failed(debrief.id);
+    }
+    assert_eq!(stage.world.debrief(debrief.id).map(|known| known.tries), Some(0), "no try failed");
+    stage.ack_notice(id, 1);
+    assert_eq!(stage.lease("inbox:cli"), None, "nothing of it is owed any more");
+}
+
+#[test]
 fn n12_a_lease_does_not_outlive_the_daemon_that_gave_it() {
     let mut stage = Stage::new();
     let id = stage.launch_running(task("a"));

@@ -42,6 +42,8 @@ impl Case<'_> {
             DeliveryFact::Busy if debrief.parent.has_turns() => self.busy(debrief),
             DeliveryFact::Busy => self.try_later(debrief, None),
             DeliveryFact::Failed { .. } if active(Bug::SentIsSettled) => self.settle(debrief),
+            // Its consumer is gone: as if the lease had run out.
+            DeliveryFact::Failed { .. } if debrief.lease.is_some() => self.lease_over(id),
             DeliveryFact::Failed { retry_after_ms, .. } => self.try_later(debrief, *retry_after_ms),
             DeliveryFact::Gone => self.parent_deleted(&debrief.parent),
         }

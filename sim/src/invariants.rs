@@ -46,6 +46,16 @@ struct Past {
     asked: Option<u32>,
 }
 
+impl Past {
+    fn knows_cancel(&mut self, record: &TaskRecord, row: &Task) {
+        let stops = row.stop.as_ref().is_some_and(|stop| stop.target == Target::Cancelled);
+        let turned = matches!(record, TaskRecord::Moved { .. } | TaskRecord::StopTurned { .. });
+        if turned && (row.state == State::Cancelled || stops) {
+            self.asked = Some(row.generation);
+        }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Checker {
@@ -225,11 +235,7 @@ impl Checker {
             }
             _ => {}
         }
-        let stops = row.stop.as_ref().is_some_and(|stop| stop.target == Target::Cancelled);
-        let turned = matches!(record, TaskRecord::Moved { .. } | TaskRecord::StopTurned { .. });
-        if turned && (row.state == State::Cancelled || stops) {
-            past.asked = Some(row.generation);
-        }
+        past.knows_cancel(record, &row);
         past.row = Some(row);
         Ok(())
     }

@@ -47,16 +47,20 @@ fn a_session_deleted_while_its_task_waits_for_a_slot_leaves_no_place_in_the_line
     }
 }
 
-#[test]
-fn looks_from_before_a_session_was_made_do_not_count_against_it() {
-    let missing = || Picture {
+/// A look that did not show the session.
+fn missing() -> Picture {
+    Picture {
         turn: TurnRecord::Absent,
         busy: Tri::Unknown,
         session: Presence::Missing,
         asks: None,
         same_host: Tri::Unknown,
         ..open_picture()
-    };
+    }
+}
+
+#[test]
+fn looks_from_before_a_session_was_made_do_not_count_against_it() {
     let mut stage = Stage::new();
     let a = stage.launch(task("a"));
     stage.looked(a, missing());
@@ -71,14 +75,6 @@ fn looks_from_before_a_session_was_made_do_not_count_against_it() {
 
 #[test]
 fn a_look_without_a_name_that_is_answered_late_does_not_count_against_the_session() {
-    let missing = || Picture {
-        turn: TurnRecord::Absent,
-        busy: Tri::Unknown,
-        session: Presence::Missing,
-        asks: None,
-        same_host: Tri::Unknown,
-        ..open_picture()
-    };
     let mut stage = Stage::new();
     let a = stage.launch(task("a"));
     stage.start(a);

@@ -14,7 +14,7 @@ const EVENTS: u64 = 400_000;
 const CHUNK: usize = 100;
 
 /// How often a figure is taken; the least counts, the others were disturbed.
-const TAKES: usize = 3;
+const TAKES: usize = 7;
 
 /// Nanoseconds per event: of those that memory alone keeps, and of those that are journaled.
 fn cost(count: u64) -> (f64, f64) {

@@ -42,12 +42,17 @@ struct Past {
     settled: BTreeSet<u32>,
     /// Generations cancelled with an acknowledgement.
     cancelled: BTreeSet<u32>,
+    /// Generations that are told to somebody else than their parent.
+    routed: BTreeSet<u32>,
     /// The last generation that the journal knows to be cancelled, or on its way there.
     asked: Option<u32>,
 }
 
 impl Past {
-    fn knows_cancel(&mut self, record: &TaskRecord, row: &Task) {
+    fn learns(&mut self, record: &TaskRecord, row: &Task) {
+        if let TaskRecord::NoticeRouted { generation, .. } = record {
+            self.routed.insert(*generation);
+        }
         let stops = row.stop.as_ref().is_some_and(|stop| stop.target == Target::Cancelled);
         let turned = matches!(record, TaskRecord::Moved { .. } | TaskRecord::StopTurned { .. });
         if turned && (row.state == State::Cancelled || stops) {
@@ -235,7 +240,7 @@ impl Checker {
             }
             _ => {}
         }
-        past.knows_cancel(record, &row);
+        past.learns(record, &row);
         past.row = Some(row);
         Ok(())
     }

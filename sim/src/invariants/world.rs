@@ -59,10 +59,10 @@ impl Checker {
         }
         if let Some((task, generation)) = debrief.notices.first()
             && debrief.notices.len() == 1
-            && let Some(row) = self.past.get(task).and_then(|past| past.row.as_ref())
-            && let Some(notice) = row.notice(*generation)
+            && let Some(past) = self.past.get(task)
+            && let Some(notice) = past.row.as_ref().and_then(|row| row.notice(*generation))
             && notice.each
-            && row.ended.is_some_and(|ended| ended.tick == notice.at)
+            && !past.routed.contains(generation)
         {
             let last = self.each_order.entry(who.clone()).or_default();
             let seq = notice.seq;

@@ -221,7 +221,11 @@ impl Case<'_> {
         let untaken = if deaf { 0 } else { self.untaken_after(task) };
         if living > 0 || untaken > 0 {
             self.wait_for_children(task, living, untaken);
-            return self.debrief_again(task);
+            // One that has exited is given no turn any more.
+            if !deaf {
+                self.debrief_again(task);
+            }
+            return;
         }
         let reason = match (&task.evidence.end, flagged) {
             (_, true) => Reason::TodosLeft { open: task.evidence.todos },

@@ -160,19 +160,6 @@ pub struct Picture {
     pub same_host: Tri,
 }
 
-impl Fact {
-    /// What a look says that had no session's name to go by: one that found none says nothing of a session
-    /// that was made since.
-    pub fn without_name(mut self) -> Self {
-        if let Self::Looked { picture } = &mut self
-            && picture.session == Presence::Missing
-        {
-            picture.session = Presence::Unsure;
-        }
-        self
-    }
-}
-
 /// One observation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
@@ -263,6 +250,17 @@ pub enum Fact {
 }
 
 impl Fact {
+    /// What a look says that had no session's name to go by: one that found none says nothing of a session
+    /// that was made since.
+    pub fn without_name(mut self) -> Self {
+        if let Self::Looked { picture } = &mut self
+            && picture.session == Presence::Missing
+        {
+            picture.session = Presence::Unsure;
+        }
+        self
+    }
+
     pub fn word(&self) -> &'static str {
         match self {
             Self::SessionMade { .. } => "session_made",

@@ -3,9 +3,9 @@
 mod stage;
 
 use homing_core::fact::{ErrorClass, Fact, Fence, Picture, Presence, TurnRecord};
-use homing_core::words::{Cause, State, Tri};
+use homing_core::words::{Cause, Notify, State, Tri};
 use stage::host::{error, open_picture};
-use stage::launch::task;
+use stage::launch::{by_model, task};
 use stage::{MINUTE, SECOND, Stage};
 
 fn died() -> Fact {
@@ -132,4 +132,22 @@ fn a_refusal_of_what_was_taken_is_a_reason_to_look() {
     stage.session_made(a);
     stage.observe(a, refused());
     assert_eq!(stage.state(a), State::Stopping, "a refusal of what was not taken counts");
+}
+
+#[test]
+fn a_session_that_has_exited_is_not_given_the_debrief_that_an_earlier_attempt_left() {
+    let mut stage = Stage::new();
+    let a = stage.launch_running(by_model("a", &["acme/large", "acme/small"]));
+    let [b, c] = ["b", "c"].map(|name| stage.launch_running(task(name).by(a).notify(Notify::Each)));
+    stage.answer(a, "I wait");
+    stage.answer(b, "found");
+    assert_eq!(stage.compose().len(), 1);
+    stage.prompt_taken(a);
+    stage.exited(a, 75, "another model");
+    stage.start(a);
+    stage.exited(a, 0, "bye");
+    assert_eq!((stage.state(a), stage.task(a).turn.n), (State::WaitingChildren, 1));
+    assert!(!stage.wants_prompt(a), "nobody is there to read it");
+    stage.answer(c, "found");
+    assert_eq!(stage.end(a), (State::Completed, Some(Cause::Exited)));
 }

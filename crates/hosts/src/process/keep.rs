@@ -142,8 +142,10 @@ impl Keeps for ProcessHost {
         let spare = kept.file(&name);
         let moved = std::fs::rename(file, &spare);
         if moved.is_ok() {
-            private().write(true).open(&spare)?.set_len(0)?;
-            self.lock().spares.free.push(name);
+            match private().write(true).open(&spare).and_then(|file| file.set_len(0)) {
+                Ok(()) => self.lock().spares.free.push(name),
+                Err(_) => std::fs::remove_file(&spare)?,
+            }
         }
         unless_absent(moved)
     }
@@ -154,5 +156,41 @@ impl Telemetry for ProcessHost {
     fn emit(&self, record: Completion) -> Flight<'_, Result<(), String>> {
         let dropped = self.drop_env(record.task).map_err(|why| why.to_string());
         Box::pin(std::future::ready(dropped))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(host: &ProcessHost) -> Vec<(String, Vec<u8>)> {
+        let entries = std::fs::read_dir(host.kept().path()).unwrap();
+        let name = |entry: &std::fs::DirEntry| entry.file_name().into_string().unwrap();
+        entries
+            .map(|entry| entry.map(|entry| (name(&entry), std::fs::read(entry.path()).unwrap())))
+            .collect::<io::Result<_>>()
+            .unwrap()
+    }
+
+    #[test]
+    fn what_was_dropped_is_gone_and_its_file_takes_the_next_values() {
+        let directory = tempfile::tempdir().unwrap();
+        let host = ProcessHost::new(directory.path(), Vec::new()).unwrap();
+        let [first, second] = [1, 2].map(TaskId::from_bits);
+        let vars = |value: &str| Vars::from([("TOKEN".to_owned(), value.to_owned())]);
+        host.keep_env(first, &vars("a long secret")).unwrap();
+        host.drop_env(first).unwrap();
+        host.drop_env(first).unwrap();
+        assert_eq!(host.env_of(first).unwrap(), None);
+        assert!(files(&host).iter().all(|(_, bytes)| bytes.is_empty()), "nothing of it stays");
+        host.keep_env(second, &vars("short")).unwrap();
+        assert_eq!(host.env_of(second).unwrap(), Some(vars("short")));
+        assert_eq!(files(&host).len(), 1, "no second file was made");
+        host.drop_env(second).unwrap();
+        assert_eq!(host.kept_env().unwrap(), []);
+        assert_eq!(files(&host), [], "whatever has no task's name goes at a start");
+        // A spare that somebody took away is no reason to fail.
+        host.keep_env(first, &vars("again")).unwrap();
+        assert_eq!(host.env_of(first).unwrap(), Some(vars("again")));
     }
 }

@@ -9,7 +9,7 @@ use homing_hosts::process::ProcessHost;
 use homing_ports::store::StoreError;
 use homing_store::{Holder, SqliteStore};
 
-use crate::SHIM;
+use crate::NURSERY;
 use crate::config::Config;
 use crate::expected::Expected;
 
@@ -82,9 +82,9 @@ impl Home {
     /// The host that runs commands in this home.
     pub fn process_host(&self, config: &Config) -> Result<ProcessHost, Expected> {
         // This very program, even when another one has taken its place on disk.
-        let shim = vec!["/proc/self/exe".into(), SHIM.into()];
+        let nursery = vec!["/proc/self/exe".into(), NURSERY.into()];
         let host =
-            ProcessHost::new(self.folder("runs"), shim).map_err(|why| self.unusable(&why))?;
+            ProcessHost::new(self.folder("runs"), nursery).map_err(|why| self.unusable(&why))?;
         // Of each of the two streams.
         let spool = config.spool as u64 / 2;
         Ok(host.with_home(self.dir()).with_spool(spool).with_result(config.result))

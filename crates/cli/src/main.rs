@@ -16,13 +16,10 @@ mod progress;
 mod talk;
 mod verbs;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-
-use homing_shim::run_dir::RunDir;
 
 use expected::Expected;
 use home::Home;
@@ -76,15 +73,15 @@ enum Verb {
     Completions(completions::Args),
 }
 
-/// What a supervisor of one command is called with; nobody types it.
-const SHIM: &str = "shim";
+/// What the maker of shims, each the supervisor of one command, is called with; nobody types it.
+const NURSERY: &str = "shims";
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
-    if let (Some(first), Some(run), None) = (args.next(), args.next(), args.next())
-        && first == SHIM
+    if let (Some(first), None) = (args.next(), args.next())
+        && first == NURSERY
     {
-        return supervise(run);
+        return nurse();
     }
     let cli = Cli::parse();
     match act(cli) {
@@ -93,8 +90,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn supervise(run: OsString) -> ExitCode {
-    match homing_shim::supervise(&RunDir::at(run)) {
+fn nurse() -> ExitCode {
+    match homing_shim::nursery::nurse() {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             out::warn(&format!("homing: the shim could not go on: {why}"));

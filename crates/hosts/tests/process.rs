@@ -12,10 +12,12 @@ use homing_core::ids::TaskId;
 use homing_core::spec::Order;
 use homing_core::words::Tri;
 use homing_hosts::process::ProcessHost;
+use homing_hosts::system::processes::ended;
 use homing_ports::host::{Flight, Host, Opening, Place, Reports};
 use homing_shim::claim;
-use homing_shim::processes::{Process, below};
+use homing_shim::processes::{Process, below, parent_of};
 use homing_shim::spec::Spec;
+use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -45,8 +47,10 @@ fn task() -> TaskId {
 }
 
 fn new_host(directory: &Path) -> ProcessHost {
-    let shim = vec![env!("CARGO_BIN_EXE_homing-shim").into()];
-    ProcessHost::new(directory.join("runs"), shim).unwrap().with_grace(Duration::from_millis(200))
+    let nursery = vec![env!("CARGO_BIN_EXE_homing-shim").into()];
+    ProcessHost::new(directory.join("runs"), nursery)
+        .unwrap()
+        .with_grace(Duration::from_millis(200))
 }
 
 impl Bench {
@@ -283,6 +287,41 @@ async fn b6_an_abort_ends_the_whole_group_even_when_it_ignores_the_first_signal(
     assert!(!shim.runs().unwrap());
     assert_eq!(exited(last(&mut mail).await).0, Exit { code: None, signal: Some(9) });
     assert_eq!(bench.host.abort(place).await, Fact::Stopped);
+}
+
+#[tokio::test]
+async fn a_nursery_that_was_killed_takes_no_command_with_it_and_is_made_anew() {
+    let bench = Bench::new();
+    let go = bench.meeting("go");
+    let place = bench.start("read word < go; echo $word").await;
+    let mut mail = watch(&bench.host, &place);
+    let nursery = parent_of(shim_of(&place).pid).unwrap().unwrap();
+    Process::of(nursery).unwrap().signal(Signal::KILL).unwrap();
+    let next = Opening { attempt: 2, ..bench.opening("echo up > up") };
+    let up = bench.meeting("up");
+    let facts = bench.host.open(next).await;
+    assert!(matches!(&*facts, [Fact::SessionMade { .. }, Fact::PromptTaken]), "{facts:?}");
+    assert_eq!(std::fs::read_to_string(up).unwrap(), "up\n");
+    std::fs::write(go, "on\n").unwrap();
+    assert_eq!(exited(last(&mut mail).await), (code(0), "on\n".to_owned()));
+}
+
+#[tokio::test]
+async fn a_nursery_ends_with_the_last_one_who_may_ask_it() {
+    let bench = Bench::new();
+    let go = bench.meeting("go");
+    let place = bench.start("read word < go").await;
+    let shim = shim_of(&place);
+    let nursery = Process::of(parent_of(shim.pid).unwrap().unwrap()).unwrap();
+    let Bench { host, directory: _directory } = bench;
+    let other = host.clone();
+    drop(host);
+    assert!(nursery.runs().unwrap());
+    drop(other);
+    ended(&nursery).await.unwrap();
+    assert!(shim.runs().unwrap(), "its shims go on");
+    std::fs::write(go, "on\n").unwrap();
+    ended(&shim).await.unwrap();
 }
 
 #[tokio::test]

@@ -33,8 +33,8 @@ impl Commands {
 
 impl HostFactory for Commands {
     fn host(&mut self) -> Arc<dyn Host> {
-        let shim = vec![env!("CARGO_BIN_EXE_homing-shim").into()];
-        let host = ProcessHost::new(self.directory.path().join("runs"), shim).unwrap();
+        let nursery = vec![env!("CARGO_BIN_EXE_homing-shim").into()];
+        let host = ProcessHost::new(self.directory.path().join("runs"), nursery).unwrap();
         Arc::new(host.with_grace(Duration::from_millis(200)))
     }
 

@@ -12,7 +12,14 @@ const NAME: &str = "claim";
 /// Held by the one who supervises; falls with it.
 #[derive(Debug)]
 pub struct Held {
-    _locked: File,
+    locked: File,
+}
+
+impl Held {
+    /// Writes down more: what the one who supervises has begun.
+    pub(crate) fn add(&mut self, text: &str) -> io::Result<()> {
+        self.locked.write_all(text.as_bytes())
+    }
 }
 
 /// A claim as others see it.
@@ -40,7 +47,7 @@ pub fn take(run: &RunDir, own: &Process) -> io::Result<Taken> {
     let linked = std::fs::hard_link(&mine, run.file(NAME));
     std::fs::remove_file(&mine)?;
     match linked {
-        Ok(()) => Ok(Taken::Now(Held { _locked: file })),
+        Ok(()) => Ok(Taken::Now(Held { locked: file })),
         Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(Taken::Before),
         Err(why) => Err(why),
     }
@@ -48,14 +55,10 @@ pub fn take(run: &RunDir, own: &Process) -> io::Result<Taken> {
 
 /// Who took it, if anybody did.
 pub fn find(run: &RunDir) -> io::Result<Option<Claim>> {
-    let mut file = match File::open(run.file(NAME)) {
-        Ok(file) => file,
-        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(why) => return Err(why),
+    let Some((file, text)) = read(run)? else {
+        return Ok(None);
     };
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    let Some(shim) = Process::parse(text.trim_end()) else {
+    let Some(shim) = text.lines().next().and_then(Process::parse) else {
         let why = format!("{}: it names no process", run.file(NAME).display());
         return Err(io::Error::new(io::ErrorKind::InvalidData, why));
     };
@@ -65,6 +68,23 @@ pub fn find(run: &RunDir) -> io::Result<Option<Claim>> {
         Err(TryLockError::Error(why)) => return Err(why),
     };
     Ok(Some(Claim { shim, held }))
+}
+
+/// What the one who took it added, if anybody did.
+pub(crate) fn added(run: &RunDir) -> io::Result<Option<String>> {
+    let text = read(run)?.map(|(_, text)| text);
+    Ok(text.and_then(|text| text.split_once('\n').map(|(_, added)| added.to_owned())))
+}
+
+fn read(run: &RunDir) -> io::Result<Option<(File, String)>> {
+    let mut file = match File::open(run.file(NAME)) {
+        Ok(file) => file,
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(why) => return Err(why),
+    };
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(Some((file, text)))
 }
 
 #[cfg(test)]

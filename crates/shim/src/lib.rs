@@ -3,8 +3,7 @@
 //!
 //! ```text
 //! spec      what to run; read once, overwritten when the claim is taken (it holds the environment)
-//! claim     who supervises: linked once, locked as long as that process lives
-//! child     the child, by pid, start time and boot
+//! claim     who supervises: linked once, locked as long as that process lives; then the child, and its pipes
 //! out.N     standard output from byte N on; err.N likewise
 //! in        input, in numbered frames
 //! ctl       a socket: how to reach the shim
@@ -12,10 +11,13 @@
 //! log       what the shim itself had to say
 //! ```
 //!
-//! Whoever spawns a shim reads one line from its standard output: `started`, `taken` or `failed WHY`.
+//! Whoever asks the nursery for a shim reads one line: `started`, `taken` or `failed WHY`.
+
+#![deny(unsafe_code)]
 
 pub mod claim;
 pub mod frames;
+pub mod nursery;
 pub mod processes;
 mod reaper;
 pub mod record;
@@ -26,4 +28,4 @@ mod streams;
 mod supervise;
 pub mod talk;
 
-pub use supervise::supervise;
+use supervise::supervise;

@@ -191,11 +191,6 @@ struct Stat {
     start: u64,
 }
 
-/// The words that a process was started with, each with a NUL after it.
-pub fn command_line(pid: i32) -> io::Result<Vec<u8>> {
-    kernel_text(&format!("/proc/{pid}/cmdline"))
-}
-
 /// What the kernel writes has no length beforehand: room for nearly all of it saves most of the reads.
 fn kernel_text(path: &str) -> io::Result<Vec<u8>> {
     let mut text = Vec::with_capacity(1 << 10);

@@ -5,12 +5,12 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use crate::claim::{self, Held};
 use crate::processes::Process;
 use crate::run_dir::{RunDir, private};
 use crate::spec::Spec;
 
 const EXIT: &str = "exit";
-const CHILD: &str = "child";
 const WHY_MAX: usize = 1 << 10;
 
 /// How a child ended.
@@ -143,17 +143,17 @@ pub struct Child {
 }
 
 impl Child {
-    pub fn write(&self, run: &RunDir) -> io::Result<()> {
+    /// It stands in the claim.
+    pub fn write(&self, claim: &mut Held) -> io::Result<()> {
         let pipes: String = self.pipes.iter().map(|pipe| format!("pipe {pipe}\n")).collect();
-        run.put(CHILD, format!("{}\n{pipes}", self.process).as_bytes())
+        claim.add(&format!("{}\n{pipes}", self.process))
     }
 
     /// None when none was started, or a crash came between.
     pub fn read(run: &RunDir) -> io::Result<Option<Self>> {
-        let Some(text) = run.get(CHILD)? else {
+        let Some(text) = claim::added(run)? else {
             return Ok(None);
         };
-        let text = String::from_utf8_lossy(&text);
         let mut lines = text.lines();
         let process = lines.next().and_then(Process::parse);
         let pipes = lines.filter_map(|line| line.strip_prefix("pipe ")?.parse().ok()).collect();
@@ -164,6 +164,7 @@ impl Child {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claim::Taken;
 
     fn spec() -> Spec {
         Spec {
@@ -199,9 +200,13 @@ mod tests {
     fn a_child_reads_back() {
         let directory = tempfile::tempdir().unwrap();
         let run = RunDir::at(directory.path());
+        let own = Process::own().unwrap();
         assert_eq!(Child::read(&run).unwrap(), None);
-        let child = Child { process: Process::own().unwrap(), pipes: vec![4, 5] };
-        child.write(&run).unwrap();
+        let Taken::Now(mut held) = claim::take(&run, &own).unwrap() else { panic!("taken before") };
+        assert_eq!(Child::read(&run).unwrap(), None);
+        let child = Child { process: own.clone(), pipes: vec![4, 5] };
+        child.write(&mut held).unwrap();
+        assert_eq!(claim::find(&run).unwrap().unwrap().shim, own);
         assert_eq!(Child::read(&run).unwrap(), Some(child));
     }
 

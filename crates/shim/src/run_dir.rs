@@ -7,6 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+const LOG: &str = "log";
+
 /// The directory of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir(PathBuf);
@@ -19,6 +21,18 @@ impl RunDir {
     /// Makes it, with all above it; there already is as good.
     pub fn make(&self) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.0)
+    }
+
+    /// What the process of this pid supervises, if it is a shim: that has the run's log for its errors. Only a guess,
+    /// until the run's claim names the process.
+    pub fn of_shim(pid: i32) -> Option<Self> {
+        let log = std::fs::read_link(format!("/proc/{pid}/fd/2")).ok()?;
+        (log.file_name()? == LOG).then(|| log.parent().map(Self::at))?
+    }
+
+    /// What the shim itself has to say.
+    pub(crate) fn log(&self) -> io::Result<File> {
+        private().append(true).create(true).open(self.file(LOG))
     }
 
     pub fn path(&self) -> &Path {

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Child;
 
+use rustix::buffer::spare_capacity;
 use rustix::io::ioctl_fionbio;
 
 use crate::frames::{Frame, Frames};
@@ -52,7 +53,7 @@ impl Streams {
             err: (err, Spool::new(run, "err", spec.spool)),
             input,
             acked: 0,
-            buffer: vec![0; PIECE],
+            buffer: Vec::with_capacity(PIECE),
         };
         streams.feed();
         streams
@@ -85,9 +86,10 @@ impl Streams {
     pub(crate) fn keep(&mut self, whole: bool) {
         for (pipe, spool) in [&mut self.out, &mut self.err] {
             while let Some(fd) = pipe {
-                match rustix::io::read(&*fd, &mut *self.buffer) {
+                self.buffer.clear();
+                match rustix::io::read(&*fd, spare_capacity(&mut self.buffer)) {
                     Ok(0) => *pipe = None,
-                    Ok(count) => spool.write(&self.buffer[..count]),
+                    Ok(_) => spool.write(&self.buffer),
                     Err(rustix::io::Errno::INTR) => continue,
                     Err(rustix::io::Errno::AGAIN) => break,
                     Err(_) => *pipe = None,

@@ -43,7 +43,7 @@ pub fn supervise(run: &RunDir) -> io::Result<()> {
     };
     // Before the claim: where there is no room for its end, nothing is begun.
     let room = Room::find(run).inspect_err(|why| drop(say(&format!("no room: {why}"))))?;
-    let Taken::Now(held) = claim::take(run, &own)? else {
+    let Taken::Now(mut held) = claim::take(run, &own)? else {
         // It names values that nobody reads any more.
         Spec::remove(run);
         return say("taken");
@@ -67,7 +67,8 @@ pub fn supervise(run: &RunDir) -> io::Result<()> {
     let pid = child.id().cast_signed();
     let streams = Streams::of(run, &spec, &mut child);
     let pipes = streams.open().filter_map(|fd| Some(fstat(fd).ok()?.st_ino)).collect();
-    let noted = Process::of(pid).and_then(|process| record::Child { process, pipes }.write(run));
+    let noted =
+        Process::of(pid).and_then(|process| record::Child { process, pipes }.write(&mut held));
     if let Err(why) = noted {
         eprintln!("the child could not be written down: {why}");
     }
@@ -96,6 +97,8 @@ pub fn supervise(run: &RunDir) -> io::Result<()> {
     at_work.turn_over()?;
     write_down(&room, &at_work.exit());
     drop(held);
+    // Who waits need not wait for the rest of this process, too.
+    at_work.tell(Said::Ended);
     Ok(())
 }
 

@@ -13,6 +13,8 @@ pub enum Said {
     Acked { n: u64 },
     /// Bytes the child wrote so far, to both streams.
     Wrote { total: u64 },
+    /// Nothing of it runs, and how it ended is written down.
+    Ended,
 }
 
 /// From the daemon.
@@ -30,12 +32,15 @@ impl Said {
             Self::Hello { version } => format!("hello {version}\n"),
             Self::Acked { n } => format!("acked {n}\n"),
             Self::Wrote { total } => format!("wrote {total}\n"),
+            Self::Ended => "ended\n".to_owned(),
         }
     }
 
     pub fn parse(line: &str) -> Option<Self> {
-        let (word, rest) = line.trim_end().split_once(' ')?;
+        let line = line.trim_end();
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
+            "ended" => Some(Self::Ended),
             "hello" => Some(Self::Hello { version: rest.parse().ok()? }),
             "acked" => Some(Self::Acked { n: rest.parse().ok()? }),
             "wrote" => Some(Self::Wrote { total: rest.parse().ok()? }),
@@ -67,7 +72,12 @@ mod tests {
 
     #[test]
     fn what_is_said_is_understood_and_what_is_new_is_passed_over() {
-        for said in [Said::Hello { version: 1 }, Said::Acked { n: 2 }, Said::Wrote { total: 3 }] {
+        for said in [
+            Said::Hello { version: 1 },
+            Said::Acked { n: 2 },
+            Said::Wrote { total: 3 },
+            Said::Ended,
+        ] {
             assert_eq!(Said::parse(&said.line()), Some(said));
         }
         for ask in [Ask::Stop, Ask::Input] {

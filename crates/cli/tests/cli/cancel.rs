@@ -1,5 +1,6 @@
 //! `homing cancel`: whole trees, and the truth about what is left.
 
+use homing_shim::run_dir::RunDir;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::scene::{Scene, finish, until};
@@ -93,12 +94,7 @@ fn shims(scene: &Scene) -> Vec<Pid> {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-        let home = scene.home.to_str().unwrap().as_bytes();
-        if words.get(1) == Some(&&b"shim"[..])
-            && words.get(2).is_some_and(|run| run.starts_with(home))
-        {
+        if RunDir::of_shim(pid).is_some_and(|run| run.path().starts_with(&scene.home)) {
             found.extend(Pid::from_raw(pid));
         }
     }

@@ -7,6 +7,7 @@ use std::process::Child;
 
 use homing_client::Client;
 use homing_shim::processes::Process;
+use homing_shim::run_dir::RunDir;
 use serde_json::Value;
 
 use crate::scene::{Scene, until};
@@ -60,12 +61,8 @@ impl Scene {
         let home = self.home.to_str().unwrap();
         let mark = format!("HOMING_HOME={home}");
         let of_home = |pid: &i32| {
-            let read =
-                |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-            let (environ, line) = (read("environ"), read("cmdline"));
-            let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-            let shim = words.get(1) == Some(&&b"shim"[..])
-                && words.get(2).is_some_and(|run| run.starts_with(home.as_bytes()));
+            let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let shim = RunDir::of_shim(*pid).is_some_and(|run| run.path().starts_with(home));
             let inside = environ.split(|byte| *byte == 0).any(|pair| pair == mark.as_bytes())
                 && environ.split(|byte| *byte == 0).any(|pair| pair.starts_with(b"HOMING_RUN="));
             shim || inside

@@ -1,14 +1,10 @@
 //! Which task a process is inside of: found by walking up its parents to a shim of ours. What a command leaves
 //! behind stays below its shim, which is a subreaper, so nothing gets out by forking.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-
 use homing_core::ids::TaskId;
 use homing_ports::door::{Callers, Calling};
 use homing_shim::claim;
-use homing_shim::processes::{Process, command_line, parent_of};
+use homing_shim::processes::{Process, parent_of};
 use homing_shim::run_dir::RunDir;
 
 use super::ProcessHost;
@@ -46,16 +42,14 @@ impl ProcessHost {
         Calling::Unknown
     }
 
-    /// A shim names its run in its command line, and the run names its shim: only the two together count.
+    /// A shim has its run's log open, and the run names its shim: only the two together count.
     fn task_of_shim(&self, pid: i32) -> Option<TaskId> {
-        let line = command_line(pid).ok()?;
-        let last = line.strip_suffix(&[0])?.rsplit(|byte| *byte == 0).next()?;
-        let run = Path::new(OsStr::from_bytes(last));
-        if run.parent() != Some(&*self.runs) {
+        let run = RunDir::of_shim(pid)?;
+        if run.path().parent() != Some(&*self.runs) {
             return None;
         }
-        let (task, _) = run.file_name()?.to_str()?.split_once('.')?;
-        let claim = claim::find(&RunDir::at(run)).ok()??;
+        let (task, _) = run.path().file_name()?.to_str()?.split_once('.')?;
+        let claim = claim::find(&run).ok()??;
         (claim.shim == Process::of(pid).ok()?).then(|| task.parse().ok())?
     }
 }

@@ -32,7 +32,7 @@ impl Control {
         let hello = timeout(HELLO_MAX, control.hear()).await.map_err(io::Error::from)??;
         match hello {
             Some(Said::Hello { .. }) => Ok(control),
-            Some(Said::Acked { .. } | Said::Wrote { .. }) | None => {
+            Some(Said::Acked { .. } | Said::Wrote { .. } | Said::Ended) | None => {
                 Err(io::Error::new(io::ErrorKind::InvalidData, "it does not speak as a shim does"))
             }
         }

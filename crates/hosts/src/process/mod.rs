@@ -9,6 +9,7 @@ mod callers;
 mod control;
 mod environment;
 mod keep;
+mod nursery;
 mod output;
 mod start;
 mod watch;
@@ -34,6 +35,7 @@ use homing_shim::spec::Spec;
 use tokio::task::AbortHandle;
 
 use crate::system;
+use nursery::Nursery;
 use watch::Watch;
 
 /// Between asking a command to end and insisting.
@@ -48,8 +50,7 @@ const ABORTED: &str = "it was aborted before it started";
 #[derive(Debug, Clone)]
 pub struct ProcessHost {
     runs: PathBuf,
-    /// How a shim is started; the run's directory comes last.
-    shim: Vec<OsString>,
+    nursery: Nursery,
     grace: Duration,
     spool: u64,
     /// Stored of a result, at most.
@@ -80,12 +81,14 @@ enum Found {
 }
 
 impl ProcessHost {
-    /// Runs are kept in `runs`, which is made if it is not there.
-    pub fn new(runs: impl Into<PathBuf>, shim: Vec<OsString>) -> io::Result<Self> {
+    /// Runs are kept in `runs`, which is made if it is not there. Shims are made by `nursery`, a command that comes to
+    /// `homing_shim::nursery::nurse`.
+    pub fn new(runs: impl Into<PathBuf>, nursery: Vec<OsString>) -> io::Result<Self> {
         let runs = runs.into();
         RunDir::at(&runs).make()?;
         let table = Arc::default();
-        Ok(Self { runs, shim, grace: GRACE, spool: SPOOL, result: RESULT, home: None, table })
+        let nursery = Nursery::new(nursery);
+        Ok(Self { runs, nursery, grace: GRACE, spool: SPOOL, result: RESULT, home: None, table })
     }
 
     /// How long a command that is asked to end may take before it is killed.

@@ -2,17 +2,14 @@
 //! runs it, and that it is run once.
 
 use std::io;
-use std::process::Stdio;
 
 use homing_core::fact::{ErrorClass, Fact, HostError};
 use homing_ports::host::Opening;
 use homing_shim::frames::{self, Frame};
 use homing_shim::processes::Process;
 use homing_shim::record::{Ended, Exit};
-use homing_shim::run_dir::{RunDir, private};
+use homing_shim::run_dir::RunDir;
 use homing_shim::spec::Spec;
-use tokio::net::unix::pipe::Receiver;
-use tokio::process::Command;
 
 use super::{Found, ProcessHost, environment, find};
 
@@ -35,7 +32,7 @@ impl ProcessHost {
         let spec = self.spec(opening)?;
         let prepared = prepare(run, opening, &spec);
         let said = match prepared {
-            Ok(()) => self.spawn(run).await.map_err(|why| transient("shim", &why)),
+            Ok(()) => self.nursery.shim_of(run).await.map_err(|why| transient("shim", &why)),
             Err(why) => Err(transient("run", &why)),
         };
         let said = said.inspect_err(|_| Spec::remove(run))?;
@@ -69,23 +66,6 @@ impl ProcessHost {
         })
     }
 
-    /// Starts the shim and waits for its one line; it goes on whatever becomes of this process.
-    async fn spawn(&self, run: &RunDir) -> io::Result<String> {
-        let Some((program, arguments)) = self.shim.split_first() else {
-            return Err(io::Error::other("nobody said how a shim is started"));
-        };
-        let (said, says) = io::pipe()?;
-        let log = private().append(true).create(true).open(run.file("log"))?;
-        let mut command = Command::new(program);
-        command.arg0("homing").args(arguments).arg(run.path()).env_clear();
-        command.stdin(Stdio::null()).stdout(says).stderr(log);
-        // Nobody waits for it here: it is reaped when it ends, as long as this process is its parent.
-        drop(command.spawn()?);
-        // The writing end is the shim's alone, so that its end is seen.
-        drop(command);
-        first_line(Receiver::from_owned_fd(said.into())?).await
-    }
-
     /// What is told of an attempt that was claimed, by this process or by one before it.
     async fn opened(&self, opening: &Opening, found: Found) -> Vec<Fact> {
         match found {
@@ -117,21 +97,6 @@ fn prepare(run: &RunDir, opening: &Opening, spec: &Spec) -> io::Result<()> {
         frames::append(run, &frame)?;
     }
     spec.write(run)
-}
-
-async fn first_line(pipe: Receiver) -> io::Result<String> {
-    let mut line = Vec::new();
-    let mut bytes = [0; 256];
-    while !line.contains(&b'\n') {
-        pipe.readable().await?;
-        match pipe.try_read(&mut bytes) {
-            Ok(0) => break,
-            Ok(count) => line.extend_from_slice(&bytes[..count]),
-            Err(why) if why.kind() == io::ErrorKind::WouldBlock => {}
-            Err(why) => return Err(why),
-        }
-    }
-    Ok(String::from_utf8_lossy(&line).lines().next().unwrap_or_default().to_owned())
 }
 
 fn made(shim: &Process) -> Vec<Fact> {

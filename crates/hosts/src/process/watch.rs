@@ -35,18 +35,20 @@ impl Watch {
         self.report(self.host.look_at(&self.place).await).await;
     }
 
-    /// Until the shim is gone.
+    /// Until the shim has said that all is over, or is gone.
     async fn follow(&self, shim: &Process) -> io::Result<()> {
         let run = self.host.run(self.place.task, self.place.fence.attempt);
         // One that cannot be spoken to can still be waited for.
         if let Ok(mut control) = Control::connect(&run).await {
             let mut seen = 0;
             while let Ok(Some(said)) = control.hear().await {
-                if let Said::Wrote { total } = said
-                    && total > seen
-                {
-                    seen = total;
-                    self.report(Fact::Active).await;
+                match said {
+                    Said::Wrote { total } if total > seen => {
+                        seen = total;
+                        self.report(Fact::Active).await;
+                    }
+                    Said::Ended => return Ok(()),
+                    Said::Hello { .. } | Said::Acked { .. } | Said::Wrote { .. } => {}
                 }
             }
         }

@@ -105,8 +105,8 @@ impl Clock for Set {
 }
 
 fn start(scene: &Scene, clock: &Arc<Set>) -> Homing {
-    let shim = vec![env!("CARGO_BIN_EXE_homing").into(), "shim".into()];
-    let host = ProcessHost::new(scene.path("runs"), shim).unwrap();
+    let nursery = vec![env!("CARGO_BIN_EXE_homing").into(), "shims".into()];
+    let host = ProcessHost::new(scene.path("runs"), nursery).unwrap();
     let store = SqliteStore::open(scene.path("ledger.db")).unwrap();
     let ids = Arc::new(SystemIds::new().unwrap());
     Runtime::new(Box::new(store), clock.clone(), ids).host(Arc::new(host)).start().unwrap()

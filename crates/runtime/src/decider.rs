@@ -265,7 +265,9 @@ impl Decider {
     /// What a stop leaves undone is derived again by the next start.
     fn release(&mut self, stopping: bool) {
         while let Some(release) = self.engine.release() {
-            self.head.send_replace(release.head);
+            // Nobody is woken by a group that wrote nothing: whoever asks again when woken would never rest.
+            self.head
+                .send_if_modified(|head| std::mem::replace(head, release.head) != release.head);
             for reply in release.replies {
                 self.replies.answer(reply);
             }

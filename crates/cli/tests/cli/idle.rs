@@ -1,6 +1,8 @@
 //! A daemon with nothing to do does nothing: no thread of it wakes, and it holds little. Seen from outside, in /proc.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -39,6 +41,47 @@ fn woke(before: &BTreeMap<PathBuf, u64>, after: &BTreeMap<PathBuf, u64>) -> Vec<
     changed.map(|(thread, count)| (thread.clone(), *count)).collect()
 }
 
+/// Watches it do nothing, once what came before is done.
+fn rests(pid: &str) {
+    until(|| {
+        let before = sleeps(pid);
+        std::thread::sleep(LOOK); // sleep: whether anything happens by itself is the question
+        woke(&before, &sleeps(pid)).is_empty()
+    });
+    let before = sleeps(pid);
+    std::thread::sleep(WATCHED); // sleep: whether anything happens by itself is the question
+    assert_eq!(woke(&before, &sleeps(pid)), [], "nothing is to be done");
+}
+
+/// Asks, and reads no answer; as long as this is held, the daemon has somebody who waits.
+fn waiting(socket: &str, path: &str) -> UnixStream {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let headers = "Host: localhost\r\nAccept: text/event-stream\r\n";
+    stream.write_all(format!("GET {path} HTTP/1.1\r\n{headers}\r\n").as_bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn those_who_wait_for_what_does_not_come_keep_no_daemon_awake() {
+    let scene = Scene::new();
+    let id = scene.launch("slow", [], "sleep 300");
+    until(|| scene.show("slow")["state"] == "running");
+    let status = scene.homing(["daemon", "status", "--json"]).json();
+    let socket = status["socket"].as_str().unwrap();
+    let waiting: Vec<UnixStream> = [
+        "/v1/deliveries?consumer=one",
+        "/v1/deliveries?consumer=two",
+        "/v1/events",
+        "/v1/telemetry",
+        &format!("/v1/tasks/{id}/output?wait=10m"),
+    ]
+    .map(|path| waiting(socket, path))
+    .into();
+    rests(&status["pid"].to_string());
+    drop(waiting);
+    assert_eq!(scene.homing(["cancel", "slow"]).code, Some(0));
+}
+
 #[test]
 fn an_idle_daemon_has_no_tick_and_is_small() {
     let scene = Scene::new();
@@ -47,15 +90,7 @@ fn an_idle_daemon_has_no_tick_and_is_small() {
     }
     let status = scene.homing(["daemon", "status", "--json"]).json();
     let pid = status["pid"].to_string();
-    // What the last command left to do is done once nothing has woken for a while.
-    until(|| {
-        let before = sleeps(&pid);
-        std::thread::sleep(LOOK); // sleep: whether anything happens by itself is the question
-        woke(&before, &sleeps(&pid)).is_empty()
-    });
-    let before = sleeps(&pid);
-    std::thread::sleep(WATCHED); // sleep: whether anything happens by itself is the question
-    assert_eq!(woke(&before, &sleeps(&pid)), [], "nothing is to be done");
+    rests(&pid);
     let memory = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     // The program's own pages are the file's, and a build for tests has many more of them.
     let own = number(&memory, "RssAnon:") * 1_000;

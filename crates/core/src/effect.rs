@@ -177,7 +177,7 @@ pub fn task_wants(task: &Task, out: &mut Vec<Effect>) {
         out.push(Effect::Abort { task: id, attempt, host: host(), session: task.session.clone() });
     }
     for orphan in &task.orphans {
-        let session = Some(Arc::clone(&orphan.session));
+        let session = orphan.session.clone();
         out.push(Effect::Abort { task: id, attempt: orphan.attempt, host: host(), session });
     }
     for ask in &task.asks {

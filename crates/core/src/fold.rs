@@ -113,7 +113,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             task.seldom.change().telemetry.retain(|owed| owed != generation)
         }
         TaskRecord::OrphanSeen { attempt, session } => {
-            let (attempt, session) = (*attempt, Arc::clone(session));
+            let (attempt, session) = (*attempt, session.clone());
             task.seldom.change().orphans.push(Orphan { attempt, session, since: tick });
         }
         TaskRecord::OrphanGone { attempt, confirmed } => {
@@ -215,6 +215,7 @@ fn moved(task: &mut Task, record: &TaskRecord, line: Line) {
     }
     let seldom = task.seldom.change();
     seldom.stop = stop.clone();
+    seldom.landed = None;
     seldom.until = *until;
     if !to.is_terminal() {
         return;
@@ -244,8 +245,18 @@ fn moved(task: &mut Task, record: &TaskRecord, line: Line) {
     }
 }
 
+/// Whether an order that was under way is heard of for the first time.
+fn lands(task: &Task, fact: &Fact) -> bool {
+    let made = matches!(fact, Fact::SessionMade { .. }) && task.session.is_none();
+    let taken = *fact == Fact::PromptTaken && task.turn.phase < Phase::Taken;
+    made || taken
+}
+
 fn seen(task: &mut Task, fact: &Fact, tick: u64) {
     task.evidence.see(fact, tick);
+    if task.state == State::Stopping && lands(task, fact) {
+        task.seldom.change().landed = Some(tick);
+    }
     match fact {
         Fact::SessionMade { session } => task.session = Some(Arc::clone(session)),
         // A phase only moves on: what was taken or has ended is not undone by a reply that was late.

@@ -165,7 +165,7 @@ pub enum TaskRecord {
     },
     OrphanSeen {
         attempt: u32,
-        session: Arc<str>,
+        session: Option<Arc<str>>,
     },
     OrphanGone {
         attempt: u32,

@@ -170,7 +170,8 @@ pub struct Past {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Orphan {
     pub attempt: u32,
-    pub session: Arc<str>,
+    /// None when what it was called was never heard: then the host finds it by its attempt.
+    pub session: Option<Arc<str>>,
     pub since: u64,
 }
 
@@ -262,6 +263,9 @@ pub struct Seldom {
     pub asks: Few<Ask>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<Box<Stop>>,
+    /// When an order from before the stop had an effect after all: only then it can be told to stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landed: Option<u64>,
     /// What it still waits for before it may run.
     #[serde(skip_serializing_if = "Few::is_empty")]
     pub after: Few<TaskId>,
@@ -310,6 +314,7 @@ impl Plain for Seldom {
         orphans: Few::NONE,
         asks: Few::NONE,
         stop: None,
+        landed: None,
         after: Few::NONE,
         until: None,
         spent_before: Rare::PLAIN,

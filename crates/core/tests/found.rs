@@ -101,18 +101,50 @@ fn a_process_that_exits_with_an_ask_open_waits_for_no_answer() {
 
 #[test]
 fn a_prompt_that_arrives_after_its_attempt_was_given_up_on_is_stopped() {
+    // Of a session that was made, and of one whose name was lost with a commit that failed.
+    for named in [true, false] {
+        let mut stage = Stage::new();
+        let a = stage.launch(task("a"));
+        if named {
+            stage.session_made(a);
+        }
+        stage.cancel(a);
+        stage.advance(MINUTE);
+        assert_eq!(stage.end(a), (State::Lost, Some(Cause::AbortUnconfirmed)));
+        stage.observe_at(a, Fence { attempt: 1, turn: 1 }, Fact::PromptTaken);
+        assert!(stage.wants_abort(a), "it runs now");
+        stage.stopped_attempt(a, 1);
+        assert!(!stage.wants_abort(a));
+        stage.retry(a);
+        assert_eq!(stage.state(a), State::Starting, "nothing of it can run any more");
+    }
+}
+
+#[test]
+fn a_start_that_nobody_knows_of_is_stopped_after_its_attempt_was_given_up_on() {
     let mut stage = Stage::new();
     let a = stage.launch(task("a"));
-    stage.session_made(a);
     stage.cancel(a);
     stage.advance(MINUTE);
     assert_eq!(stage.end(a), (State::Lost, Some(Cause::AbortUnconfirmed)));
-    stage.observe_at(a, Fence { attempt: 1, turn: 1 }, Fact::PromptTaken);
-    assert!(stage.wants_abort(a), "it runs now");
-    stage.stopped_attempt(a, 1);
-    assert!(!stage.wants_abort(a));
-    stage.retry(a);
-    assert_eq!(stage.state(a), State::Starting, "nothing of it can run any more");
+    let unsure = Fact::StartUnsure { why: "the reply was cut off".into() };
+    stage.observe_at(a, Fence { attempt: 1, turn: 0 }, unsure);
+    assert!(stage.wants_abort(a), "it may run");
+}
+
+#[test]
+fn what_starts_while_it_is_stopped_is_given_its_time_to_stop() {
+    let mut stage = Stage::new();
+    let a = stage.launch(task("a").process());
+    stage.cancel(a);
+    stage.advance(29 * SECOND);
+    stage.session_made(a);
+    stage.observe(a, Fact::PromptTaken);
+    stage.advance(29 * SECOND);
+    assert_eq!(stage.state(a), State::Stopping, "it could not be told any sooner");
+    stage.observe(a, Fact::PromptTaken);
+    stage.advance(2 * SECOND);
+    assert_eq!(stage.end(a), (State::Lost, Some(Cause::AbortUnconfirmed)), "only once");
 }
 
 #[test]

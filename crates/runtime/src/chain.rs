@@ -44,6 +44,7 @@ pub fn words(record: &TaskRecord) -> Option<String> {
         }
         R::ParentMoved { to, .. } => format!("its parent is {to} from now on"),
         R::OrphanSeen { attempt, session } => {
+            let session = session.as_deref().unwrap_or("what was started");
             format!("{session} of attempt {attempt} is still to be ended")
         }
         R::OrphanGone { attempt, confirmed } => {

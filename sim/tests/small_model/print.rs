@@ -208,6 +208,7 @@ fn feed_task(task: &Task, tick: u64, to: &mut impl Hasher) {
         telemetry,
         past,
         orphans,
+        landed,
         result,
         late,
         error,
@@ -228,6 +229,7 @@ fn feed_task(task: &Task, tick: u64, to: &mut impl Hasher) {
     }
     (after, asks.len(), sends, sends_made).hash(to);
     (result.is_some(), error.is_some(), flagged).hash(to);
+    landed.map(|at| age(at, tick)).hash(to);
     if let Some(stop) = stop {
         let Stop { target, cause, reason: _, next, quiet } = &**stop;
         (target, cause, next.is_some(), quiet).hash(to);

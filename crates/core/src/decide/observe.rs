@@ -54,7 +54,7 @@ impl Case<'_> {
         let attempt = fence.attempt;
         let left = left_running(task, fence, fact).filter(|_| !active(Bug::OrphanIgnored));
         if let Some(session) = left {
-            let session = Arc::clone(session);
+            let session = session.cloned();
             self.out.task(task.id, TaskRecord::OrphanSeen { attempt, session });
         } else if matches!(fact, Fact::Stopped | Fact::Exited { .. })
             && self.confirms_orphan(task, fence)
@@ -245,16 +245,18 @@ impl Case<'_> {
     }
 }
 
-/// The session that an order of an attempt which is over has set going after all.
-fn left_running<'a>(task: &'a Task, fence: Fence, fact: &'a Fact) -> Option<&'a Arc<str>> {
+/// The session that an order of an attempt which is over has set going after all; it may not be known by name.
+fn left_running<'a>(task: &'a Task, fence: Fence, fact: &'a Fact) -> Option<Option<&'a Arc<str>>> {
+    if task.orphans.iter().any(|orphan| orphan.attempt == fence.attempt) {
+        return None;
+    }
+    if let Fact::SessionMade { session } = fact {
+        return Some(Some(session)).filter(|_| !knows(task, session));
+    }
     let given_up = task.unconfirmed && fence.attempt == task.attempt && !task.is_living();
-    let ordered = matches!(fact, Fact::PromptTaken | Fact::PromptUnsure { .. });
-    let session = if let Fact::SessionMade { session } = fact {
-        Some(session).filter(|session| !knows(task, session))
-    } else {
-        task.session.as_ref().filter(|_| given_up && ordered)
-    };
-    session.filter(|_| task.orphans.iter().all(|orphan| orphan.attempt != fence.attempt))
+    let ordered =
+        matches!(fact, Fact::StartUnsure { .. } | Fact::PromptTaken | Fact::PromptUnsure { .. });
+    (given_up && ordered).then_some(task.session.as_ref())
 }
 
 /// Whether a session is the task's own, now or in an earlier attempt: it needs no abort of its own.

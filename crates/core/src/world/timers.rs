@@ -239,7 +239,8 @@ impl World {
                 None => {}
             },
             State::Stopping => {
-                let at = task.entered + self.limits.stop_ms(&task.brief);
+                let since = task.landed.unwrap_or(task.entered);
+                let at = since + self.limits.stop_ms(&task.brief);
                 see(Timer::StopGivesUp, At::Tick(at));
             }
             State::Starting => {

@@ -83,6 +83,11 @@ impl Flights {
         self.air.range(opens).next().is_some() || self.air.range(prompts).next().is_some()
     }
 
+    /// Whether any attempt of the task may still begin to run.
+    pub(super) fn is_starting_any(&self, task: TaskId) -> bool {
+        self.is_starting_earlier(task, u32::MAX)
+    }
+
     /// A watch is wanted as long as its session matters; one that is not wanted any more is ended.
     pub(super) fn rewatch(
         &mut self,

@@ -109,9 +109,14 @@ impl Engine {
     }
 
     /// Takes one input: decides it with all that follows, and adds that to the open group.
-    pub fn take(&mut self, input: Input, now: Moment) {
+    pub fn take(&mut self, mut input: Input, now: Moment) {
         if let Some(request) = input.request() {
             self.asked.insert(request);
+        }
+        if let Input::Expired { purge, .. } = &mut input {
+            // What may still begin to run, or is heard of now, is somebody's to stop.
+            let heard = |id: &TaskId| self.parked.contains_key(id);
+            purge.tasks.retain(|id| !self.flights.is_starting_any(*id) && !heard(id));
         }
         self.run(input, now);
     }

@@ -14,9 +14,6 @@ use crate::Table;
 use crate::daemon::Daemon;
 use crate::spread::{Spread, between, now};
 
-/// The word by which the bench is its own child.
-pub const CHILD: &str = "--stamped";
-
 /// Commands that are measured in one take, one after the other.
 const MANY: usize = 200;
 /// Of each; the one with the least p99 counts, the others were disturbed.
@@ -25,16 +22,6 @@ const CONSUMER: &str = "bench";
 /// Commands that come and go beside, for the figure under load.
 const BESIDE: usize = 4;
 const WAIT: Duration = Duration::from_secs(60);
-/// Long enough that whoever waits does so when it ends.
-const WORKS: Duration = Duration::from_millis(30);
-
-/// Says when it began, works for a moment, and says when it ended.
-pub fn child() {
-    let began = now();
-    std::thread::sleep(WORKS); // sleep: it stands for work
-    println!("{began} {}", now());
-}
-
 /// When each task was told to the consumer of deliveries.
 type Told = Arc<Mutex<BTreeMap<TaskId, i64>>>;
 
@@ -64,9 +51,9 @@ struct Take {
 
 async fn take(client: &Client) -> Take {
     let (told, consuming) = consume(client.clone());
-    let myself = std::env::current_exe().unwrap().display().to_string();
+    let stamped = std::env::current_exe().unwrap().with_file_name("homing-bench-stamped");
     let launch = Launch {
-        command: vec![myself, CHILD.to_owned()],
+        command: vec![stamped.display().to_string()],
         parent: Some(format!("inbox:{CONSUMER}")),
         ..Launch::default()
     };

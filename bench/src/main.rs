@@ -40,10 +40,10 @@ const ALL: [(&str, Measure); 8] = [
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [restart::CHILD, dir] => return restart::child(Path::new(dir)),
-        [latency::CHILD] => return latency::child(),
-        _ => {}
+    if let [word, dir] = &args[..]
+        && word == restart::CHILD
+    {
+        return restart::child(Path::new(dir));
     }
     let named = |name: &str| args.iter().any(|arg| arg == name);
     let all = !args.iter().any(|arg| !arg.starts_with("--"));
@@ -53,6 +53,7 @@ fn main() {
             measure(&mut table);
         }
     }
+    daemon::clean();
     if named("--write") {
         assert!(all, "the page holds every figure: --write stands alone");
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");

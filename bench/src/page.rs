@@ -40,8 +40,8 @@ How each was taken:
   state in a file without syncing it, task-spooler keeps none. The bench fetches both into its cache.
 - **Launch to start, end to told**: the child is a program that writes CLOCK_MONOTONIC when its `main`
   begins and just before it ends, and whoever launched it reads the same clock: before it asks for the
-  launch, and when the result is there. So the first includes request, commit, two process starts (shim
-  and child) and the child's own linking; the second includes the child's exit, its reaping, the exit
+  launch, and when the result is there. So the first includes request, commit, shim, and the child's own
+  start as a small program; the second includes the child's exit, its reaping, the exit
   record, the decision, its commit, and the answer. 200 commands, one at a time, three takes; the take with
   the least p99 counts. *Under load*: four others launch and wait for `true` without a pause meanwhile, on
   the same two cores.
@@ -60,9 +60,13 @@ How cost grows: a decision touches one task and the few indexes it stands in, ea
 tree look-up; nothing walks all tasks. What grows with the number of tasks is memory, and with it
 the cache misses of a look-up. A group's cost is one sync, shared by every decision in it.
 
-A command costs two processes, its shim and itself. Most of the shim's cost is its start: linking and page
-faults. It looks at other processes only if the command left some behind, or is stopped. A run is a
-directory with a few small files, none of them synced, none deleted while it runs.
+A command costs two processes, its shim and itself. A shim is a copy of a small process and loads no program. It
+looks at other processes only if the command left some behind, or is stopped. A run is a directory with a few small
+files, none of them synced, none deleted while it runs. Where many files were just deleted, ext4 looks long for a
+place for new ones: the bench deletes its homes when it has all figures.
+
+Whoever waits for deliveries is woken by each group that is written, and asks once; nobody is woken by a group that
+writes nothing.
 
 A request costs one look at who calls a connection, by the processes above it; the next ones over the same
 connection cost none. A reader at the end of the journal costs one write a page: lines are read and written out

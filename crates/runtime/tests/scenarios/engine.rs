@@ -3,7 +3,7 @@
 use homing_core::effect::{Effect, EffectKey};
 use homing_core::fact::{Fact, Fence};
 use homing_core::ids::TaskId;
-use homing_core::input::Input;
+use homing_core::input::{Input, Purge};
 use homing_core::limits::Limits;
 use homing_core::payload::Digest;
 use homing_core::reason::Caller;
@@ -177,6 +177,40 @@ fn whoever_asks_for_a_task_that_cannot_be_read_hears_so_at_once() {
     let later = Moment { tick: due.unwrap(), ..now() };
     engine.fire(later);
     assert_eq!(keys(&commit(&mut engine)), [load]);
+}
+
+/// Whether retention takes the task.
+fn is_taken(engine: &mut Engine, request: u64) -> bool {
+    let purge = Purge { tasks: vec![id()], ..Purge::default() };
+    engine.take(Input::Expired { request, purge }, now());
+    match commit(engine).replies.as_slice() {
+        [Reply { answer: Told::Purged { any }, .. }] => *any,
+        replies => panic!("one reply, not {replies:?}"),
+    }
+}
+
+#[test]
+fn retention_takes_no_task_that_may_still_begin_to_run_or_is_just_heard_of() {
+    let mut engine = opening();
+    let cancel =
+        Input::Cancel { request: 2, task: id(), by: Caller::Person, text: None, quiet: false };
+    engine.take(cancel, now());
+    commit(&mut engine);
+    engine.fire(Moment { tick: 60_000, ..now() });
+    assert_eq!(keys(&commit(&mut engine)), [EffectKey::Emit(id(), 1)]);
+    let ended = engine.world().task(id()).unwrap().clone();
+    assert_eq!(ended.state, State::Lost, "its stop was given up on");
+    engine.take(Input::TelemetryTaken { task: id(), generation: 1 }, now());
+    commit(&mut engine);
+    assert!(engine.world().task(id()).is_none(), "nothing is owed");
+    assert!(!is_taken(&mut engine, 3), "its opening is under way");
+    observe(&mut engine, SESSION, made());
+    engine.flew(&EffectKey::Open(id(), 1), true, now());
+    assert!(!is_taken(&mut engine, 4), "what came of it is not told yet");
+    let head = engine.world().head;
+    engine.loaded(id(), Some(Box::new(ended)), head, now());
+    let wanted = keys(&commit(&mut engine));
+    assert!(wanted.contains(&EffectKey::Abort(id(), 1)), "{wanted:?}");
 }
 
 #[test]

@@ -274,6 +274,7 @@ impl<'p> History<'p> {
                 Some(*input)
             }
             Msg::Flew(key, ok) => {
+                self.checker.orders.landed(&key);
                 engine.flew(&key, ok, self.now);
                 None
             }
@@ -441,6 +442,7 @@ impl<'p> History<'p> {
             self.after(down, Ev::Restart);
             return Ok(());
         }
+        self.checker.orders.restarted();
         self.engine = Some(engine);
         Ok(())
     }

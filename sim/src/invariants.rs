@@ -2,13 +2,13 @@
 //! Each has the number it has in the list of promises.
 
 mod fences;
+pub mod orders;
 mod retention;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use homing_core::effect::Effect;
-use homing_core::fact::{Fact, Fence};
 use homing_core::fold::{begin, fold};
 use homing_core::ids::TaskId;
 use homing_core::payload::Digest;
@@ -17,7 +17,7 @@ use homing_core::record::{OutboxRecord, Record, TaskRecord};
 use homing_core::refs::ParentRef;
 use homing_core::rules::Event;
 use homing_core::task::Task;
-use homing_core::words::{DeliveryState, Notify, State, Target};
+use homing_core::words::{Cause, DeliveryState, Notify, State, Target};
 use homing_runtime::engine::Batch;
 
 use crate::host::Host;
@@ -74,10 +74,7 @@ pub struct Checker {
     /// Every task that a history can have.
     pub ids: Vec<TaskId>,
     each_order: BTreeMap<ParentRef, u64>,
-    /// Turns that the journal knows to have been taken.
-    taken: BTreeSet<(TaskId, Fence)>,
-    /// Attempts that were ordered to stop.
-    stops: BTreeSet<(TaskId, u32)>,
+    pub orders: orders::Orders,
     before: fences::Before,
     /// Tasks of which two attempts lived at once; none, while 9 is checked.
     doubled: BTreeSet<TaskId>,
@@ -134,12 +131,6 @@ impl Checker {
     pub fn heard_end(&self, task: TaskId) -> Check {
         let ended = self.past.get(&task).is_some_and(|past| !past.ends.is_empty());
         self.hold(6, ended, || format!("{task} is said to have ended, and has not durably"))
-    }
-
-    fn knows_turn(&mut self, id: TaskId, fence: Fence, fact: &Fact) {
-        if *fact == Fact::PromptTaken {
-            self.taken.insert((id, fence));
-        }
     }
 
     /// Before a group becomes durable: each of its lines against what is known so far.
@@ -204,7 +195,7 @@ impl Checker {
         })?;
         match record {
             TaskRecord::Seen { fence, fact } => {
-                self.knows_turn(id, *fence, fact);
+                self.orders.knows(id, *fence, fact);
                 let current = fence.attempt == before.attempt
                     && (fence.turn == 0 || fence.turn == before.turn.n);
                 self.hold(8, current && !before.state.is_terminal(), || {
@@ -212,12 +203,17 @@ impl Checker {
                 })?;
             }
             TaskRecord::Stale { fence, fact } => {
-                self.knows_turn(id, *fence, fact);
+                self.orders.knows(id, *fence, fact);
                 let mut same = row.clone();
                 same.seq = before.seq;
                 self.hold(8, same == before, || format!("{id}: a stale fact changed the task"))?;
             }
-            TaskRecord::Moved { to, .. } => self.moved(past, &before, &row, *to, record, host)?,
+            TaskRecord::Moved { to, cause, .. } => {
+                if *cause == Some(Cause::AbortUnconfirmed) {
+                    self.orders.given_up(id, row.attempt);
+                }
+                self.moved(past, &before, &row, *to, record, host)?;
+            }
             TaskRecord::AttemptOpened { .. } => {
                 let most = row.brief.over.attempts.unwrap_or(5);
                 self.hold(13, row.tries <= most, || format!("{id} has {} attempts", row.tries))?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use homing_core::compose::lasting;
 use homing_core::ids::{DebriefId, TaskId};
+use homing_core::refs::ParentRef;
 use homing_core::task::Task;
 use homing_core::time::Stamp;
 use homing_core::words::{Code, State};
@@ -91,6 +92,10 @@ impl fmt::Display for Waited {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Debrief {
     pub key: DebriefId,
+    /// None when it was settled and taken away meanwhile.
+    pub parent: Option<ParentRef>,
+    /// Task and generation, in commit order.
+    pub notices: Vec<(TaskId, u32)>,
     pub text: Vec<u8>,
 }
 

@@ -24,6 +24,7 @@ use crate::launch::Launch;
 use crate::perform::Ports;
 use crate::readers::Readers;
 use crate::replies::Replies;
+use crate::shown;
 use crate::time::Timekeeper;
 
 /// The one answer that a question has; any other is a defect, and said to be one.
@@ -249,8 +250,13 @@ impl Homing {
         let Some(key) = the_answer!(told, Told::Leased { debrief } => debrief)? else {
             return Ok(None);
         };
-        let text = self.read(move |reader| reader.blob(&key.to_string())).await?;
-        Ok(Some(Debrief { key, text: text.unwrap_or_default() }))
+        let read = move |reader: &dyn Reader| {
+            let text = reader.blob(&key.to_string())?.unwrap_or_default();
+            let known = shown::find_debrief(reader, key)?;
+            let (parent, notices) = known.map(|known| (known.parent, known.notices)).unzip();
+            Ok(Debrief { key, parent, notices: notices.unwrap_or_default(), text })
+        };
+        Ok(Some(self.read(read).await?))
     }
 
     /// As `take`, but waits for one to come, at most this long.

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use homing_core::ids::{DebriefId, TaskId};
+use homing_core::ids::TaskId;
 use homing_core::input::Input;
 use homing_core::limits::Limits;
-use homing_core::outbox;
 use homing_core::refs::ParentRef;
 use homing_core::reply::Told;
 use homing_core::task::Task;
@@ -171,11 +170,6 @@ impl Homing {
     pub async fn owed(&self, parent: &ParentRef) -> Result<Vec<NoticeView>, Refused> {
         let parent = parent.clone();
         self.read(move |reader| shown::owed(reader, &parent)).await
-    }
-
-    /// A debrief, while it is kept.
-    pub async fn debrief(&self, key: DebriefId) -> Result<Option<outbox::Debrief>, Refused> {
-        self.read(move |reader| shown::find_debrief(reader, key)).await
     }
 
     /// Journal lines after a cursor.

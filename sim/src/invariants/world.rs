@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use homing_core::effect::Effect;
-use homing_core::fact::Fence;
 use homing_core::ids::{DebriefId, PostId, TaskId};
 use homing_core::input::Input;
 use homing_core::payload::Payload;
@@ -77,9 +76,7 @@ impl Checker {
 
     /// 7: no send into a turn that the engine was told of. What is ordered to stop is remembered.
     pub fn orders(&mut self, effect: &Effect, parents: &Parents) -> Check {
-        if let Effect::Abort { task, attempt, .. } = effect {
-            self.stops.insert((*task, *attempt));
-        }
+        self.orders.ordered(effect);
         let Effect::Deliver { parent: who, .. } = effect else {
             return Ok(());
         };
@@ -198,19 +195,6 @@ impl Checker {
                     "{task} is {:?} and runs at the host",
                     row.map(|row| (row.state, row.cause))
                 )
-            })?;
-        }
-        Ok(())
-    }
-
-    /// 10: what still runs when all is at rest was told to stop and did not.
-    fn none_forgotten(&self, host: &Host) -> Check {
-        for ((task, attempt), session) in &host.sessions {
-            let turn = session.turns.last().map_or(0, |turn| turn.n);
-            let fence = Fence { attempt: *attempt, turn };
-            let known = self.taken.contains(&(*task, fence)) && session.is_running();
-            self.hold(10, !known || self.stops.contains(&(*task, *attempt)), || {
-                format!("{task}: attempt {attempt} runs for ever, and nobody told it to stop")
             })?;
         }
         Ok(())

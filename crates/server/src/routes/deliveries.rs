@@ -10,7 +10,7 @@ use homing_core::ids::DebriefId;
 use homing_core::input::DeliveryFact;
 use homing_core::refs::ParentRef;
 use homing_core::wire::{Delivered, DeliveriesQuery};
-use homing_runtime::{Debrief, Homing, Refused};
+use homing_runtime::{Debrief, Homing};
 use serde_json::json;
 
 use crate::asked::{Query, parsed};
@@ -97,21 +97,16 @@ async fn offer(
             _ = closing.wait_for(|closing| *closing) => return Some(stopped()),
             () = out.closed() => return None,
         };
-        let delivered = match next {
+        match next {
             Ok(Some(debrief)) => {
                 leases.give(debrief.key);
-                delivered(&door.homing, debrief).await
-            }
-            Ok(None) => continue,
-            Err(refused) => Err(refused),
-        };
-        match delivered {
-            Ok(delivered) => {
-                let key = delivered.key.to_string();
-                if let Err(Gone) = out.put(stream::event(&key, "debrief", &delivered)).await {
+                let key = debrief.key.to_string();
+                let event = stream::event(&key, "debrief", &delivered(debrief));
+                if let Err(Gone) = out.put(event).await {
                     return None;
                 }
             }
+            Ok(None) => {}
             Err(_) if *closing.borrow() => return Some(stopped()),
             Err(refused) => return Some(stream::last_words(refused.into())),
         }
@@ -122,12 +117,7 @@ fn stopped() -> String {
     stream::aside("stopped", &json!({ "why": "the daemon stops" }))
 }
 
-async fn delivered(homing: &Homing, debrief: Debrief) -> Result<Delivered, Refused> {
-    let known = homing.debrief(debrief.key).await?;
-    Ok(Delivered {
-        key: debrief.key,
-        parent: known.as_ref().map(|known| known.parent.clone()),
-        notices: known.map(|known| known.notices).unwrap_or_default(),
-        text: String::from_utf8_lossy(&debrief.text).into_owned(),
-    })
+fn delivered(debrief: Debrief) -> Delivered {
+    let Debrief { key, parent, notices, text } = debrief;
+    Delivered { key, parent, notices, text: String::from_utf8_lossy(&text).into_owned() }
 }

@@ -65,6 +65,20 @@ impl Daemon {
         (computed(self.pid).0, below)
     }
 
+    /// Seconds of processor time of the threads that decide and commit.
+    pub fn computed_by_core(&self) -> f64 {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid)).unwrap();
+        let of_core = threads.map(|thread| thread.unwrap().path()).filter(|thread| {
+            let name = std::fs::read_to_string(thread.join("comm")).unwrap_or_default();
+            name.starts_with("homing-")
+        });
+        let nanoseconds = of_core.map(|thread| {
+            let text = std::fs::read_to_string(thread.join("schedstat")).unwrap();
+            text.split(' ').next().unwrap().parse::<f64>().unwrap()
+        });
+        nanoseconds.sum::<f64>() / 1e9
+    }
+
     /// The process that makes shims, if one was made.
     pub fn nursery(&self) -> Option<u32> {
         let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid)).unwrap();

@@ -65,6 +65,8 @@ pub(crate) struct Decider {
     pub performer: Performer,
     pub replies: Arc<Replies>,
     pub head: watch::Sender<u64>,
+    /// Moves when a debrief does.
+    pub debriefs: watch::Sender<()>,
     pub on_fatal: Arc<dyn Fn(&CommitError) + Send + Sync>,
     pub committer: Committer,
     /// Commits that failed since the last good one.
@@ -268,6 +270,9 @@ impl Decider {
             // Nobody is woken by a group that wrote nothing: whoever asks again when woken would never rest.
             self.head
                 .send_if_modified(|head| std::mem::replace(head, release.head) != release.head);
+            if release.debriefs {
+                self.debriefs.send_replace(());
+            }
             for reply in release.replies {
                 self.replies.answer(reply);
             }

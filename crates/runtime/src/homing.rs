@@ -48,6 +48,7 @@ pub struct Homing {
     pub(crate) readers: Readers,
     pub(crate) time: Timekeeper,
     pub(crate) head: watch::Receiver<u64>,
+    pub(crate) debriefs: watch::Receiver<()>,
     pub(crate) ports: Arc<Ports>,
     pub(crate) limits: Arc<Limits>,
     /// On whose behalf it asks.
@@ -266,14 +267,14 @@ impl Homing {
         inbox: &ParentRef,
         at_most: Duration,
     ) -> Result<Option<Debrief>, Refused> {
-        let mut head = self.head.clone();
+        let mut debriefs = self.debriefs.clone();
         let coming = async {
             loop {
-                head.mark_unchanged();
+                debriefs.mark_unchanged();
                 if let Some(debrief) = self.take(consumer, inbox).await? {
                     return Ok(Some(debrief));
                 }
-                head.changed().await.map_err(|_| Refused::Stopped)?;
+                debriefs.changed().await.map_err(|_| Refused::Stopped)?;
             }
         };
         tokio::time::timeout(at_most, coming).await.unwrap_or(Ok(None))

@@ -50,6 +50,8 @@ pub struct Release {
     pub replies: Vec<Reply>,
     /// The journal is durable up to here.
     pub head: u64,
+    /// A debrief was sealed or has moved on: whoever waits for one may find it.
+    pub debriefs: bool,
 }
 
 /// A group on its way to durability.
@@ -316,6 +318,7 @@ impl Engine {
         let durable = open.written.is_empty() && open.purge.is_empty();
         let mut release = open.release;
         release.head = self.world.head;
+        release.debriefs = !open.debriefs.is_empty();
         if active(Bug::AnsweredEarly) {
             let replies = std::mem::take(&mut release.replies);
             self.held.push_front(Held {

@@ -47,8 +47,7 @@ impl Daemon {
 
     /// A number of `/proc/PID/status`.
     pub fn status(&self, name: &str) -> u64 {
-        let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap();
-        number(&text, name)
+        status(self.pid, name)
     }
 
     /// What all threads of it add up to, of `/proc/PID/task/TID/status`.
@@ -94,6 +93,11 @@ impl Drop for Daemon {
         run(self.home(), &["daemon", "stop", "--children"]);
         LEFT.lock().unwrap().extend(self.home.take());
     }
+}
+
+/// A number of `/proc/PID/status`.
+pub fn status(pid: u32, name: &str) -> u64 {
+    number(&std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap(), name)
 }
 
 /// Seconds: of the process, and of the children it has reaped.

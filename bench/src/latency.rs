@@ -1,13 +1,12 @@
 //! Launch to start, and end to told, as a program outside sees them: the child itself says when it began and
 //! when it ended, by the clock that its consumer reads.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use homing_client::Client;
 use homing_core::ids::TaskId;
 use homing_core::wire::{Delivered, Launch};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::Table;
@@ -22,22 +21,33 @@ const CONSUMER: &str = "bench";
 /// Commands that come and go beside, for the figure under load.
 const BESIDE: usize = 4;
 const WAIT: Duration = Duration::from_secs(60);
-/// When each task was told to the consumer of deliveries.
-type Told = Arc<Mutex<BTreeMap<TaskId, i64>>>;
+/// Tasks as they are told to the consumer of deliveries, and when.
+type Told = mpsc::UnboundedReceiver<(TaskId, i64)>;
 
 fn consume(client: Client) -> (Told, JoinHandle<()>) {
-    let told = Told::default();
-    let keep = Arc::clone(&told);
+    let (tell, told) = mpsc::unbounded_channel();
     let consuming = tokio::spawn(async move {
         let mut deliveries = client.deliveries(CONSUMER).await.unwrap();
         while let Ok(Some(event)) = deliveries.next().await {
             let at = now();
             let delivered: Delivered = event.json().unwrap();
-            keep.lock().unwrap().extend(delivered.notices.iter().map(|(task, _)| (*task, at)));
+            for (task, _) in &delivered.notices {
+                tell.send((*task, at)).unwrap();
+            }
             client.ack(&delivered.key.to_string()).await.unwrap();
         }
     });
     (told, consuming)
+}
+
+/// When this one was told. The last one of the take before may come again: it was not acknowledged any more.
+async fn told_of(told: &mut Told, id: TaskId) -> i64 {
+    loop {
+        let (task, at) = told.recv().await.unwrap();
+        if task == id {
+            return at;
+        }
+    }
 }
 
 /// What was measured in one take.
@@ -50,14 +60,14 @@ struct Take {
 }
 
 async fn take(client: &Client) -> Take {
-    let (told, consuming) = consume(client.clone());
+    let (mut told, consuming) = consume(client.clone());
     let stamped = std::env::current_exe().unwrap().with_file_name("homing-bench-stamped");
     let launch = Launch {
         command: vec![stamped.display().to_string()],
         parent: Some(format!("inbox:{CONSUMER}")),
         ..Launch::default()
     };
-    let (mut started, mut waited, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut started, mut waited, mut delivered) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..MANY {
         let asked = now();
         let id = client.launch(&launch).await.unwrap().id;
@@ -68,17 +78,11 @@ async fn take(client: &Client) -> Take {
         let (began, ended) = (began.parse().unwrap(), ended.parse().unwrap());
         started.push(between(asked, began));
         waited.push(between(ended, heard));
-        ends.push((id, ended));
+        // The next one is not launched while this one is on its way.
+        let told = tokio::time::timeout(WAIT, told_of(&mut told, id)).await.unwrap();
+        delivered.push(between(ended, told));
     }
-    let delivered = async {
-        while ends.iter().any(|(id, _)| !told.lock().unwrap().contains_key(id)) {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(WAIT, delivered).await.unwrap();
     consuming.abort();
-    let told = told.lock().unwrap();
-    let delivered = ends.iter().map(|(id, ended)| between(*ended, told[id])).collect();
     Take {
         started: Spread::of(started),
         waited: Spread::of(waited),

@@ -269,6 +269,7 @@ impl<'p> History<'p> {
         match msg {
             Msg::Input(input) => {
                 self.parents.taken(&input);
+                self.host.heard(&input);
                 self.checker.before_input(engine.world(), &input);
                 engine.take((*input).clone(), self.now);
                 Some(*input)

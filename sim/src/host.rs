@@ -8,6 +8,7 @@ use homing_core::fact::{
     Presence, TurnRecord,
 };
 use homing_core::ids::TaskId;
+use homing_core::input::Input;
 use homing_core::payload::Payload;
 use homing_core::words::Tri;
 
@@ -200,6 +201,15 @@ pub struct Host {
 }
 
 impl Host {
+    /// An answer that shows a session has arrived: the next one may leave it out again.
+    pub fn heard(&mut self, input: &Input) {
+        if let Input::Observed { task, fence, fact: Fact::Looked { picture } } = input
+            && picture.session == Presence::Present
+        {
+            self.hidden.remove(&(*task, fence.attempt));
+        }
+    }
+
     /// Makes the session of an attempt, or finds it by its marker. A session that an earlier attempt
     /// left is gone on with by name.
     pub fn open(&mut self, task: TaskId, attempt: u32) -> Arc<str> {

@@ -208,12 +208,7 @@ impl Checker {
                 same.seq = before.seq;
                 self.hold(8, same == before, || format!("{id}: a stale fact changed the task"))?;
             }
-            TaskRecord::Moved { to, cause, .. } => {
-                if *cause == Some(Cause::AbortUnconfirmed) {
-                    self.orders.given_up(id, row.attempt);
-                }
-                self.moved(past, &before, &row, *to, record, host)?;
-            }
+            TaskRecord::Moved { to, .. } => self.moved(past, &before, &row, *to, record, host)?,
             TaskRecord::AttemptOpened { .. } => {
                 let most = row.brief.over.attempts.unwrap_or(5);
                 self.hold(13, row.tries <= most, || format!("{id} has {} attempts", row.tries))?;
@@ -251,6 +246,9 @@ impl Checker {
         host: &Host,
     ) -> Check {
         let (id, generation) = (row.id, row.generation);
+        if row.cause == Some(Cause::AbortUnconfirmed) {
+            self.orders.given_up(id, row.attempt);
+        }
         let reopened = past.ends.contains_key(&generation);
         self.hold(2, !reopened, || {
             format!("{id}: generation {generation} moved to {to} after its end")

@@ -199,13 +199,8 @@ impl History<'_> {
         if self.noisy(10) {
             return Fact::LookFailed { why: "the host did not answer".into() };
         }
-        // A host leaves a session out now and then, not in one answer after the other.
-        let hidden = self.noisy(2) && !self.host.hidden.contains(&(task, attempt));
-        if hidden {
-            self.host.hidden.insert((task, attempt));
-        } else {
-            self.host.hidden.remove(&(task, attempt));
-        }
+        // A host leaves a session out now and then, not in one answer after the other that is heard.
+        let hidden = self.noisy(2) && self.host.hidden.insert((task, attempt));
         match self.host.sessions.get(&(task, attempt)) {
             Some(_) if hidden => crate::host::missing(),
             Some(session) => session.picture(turn, &mut self.rng),

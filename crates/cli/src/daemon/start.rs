@@ -143,6 +143,8 @@ fn spawn(home: &Home) -> Result<Told, Expected> {
     for mark in MARKS {
         command.env_remove(mark);
     }
+    // Threads that read now and then need no heap of their own; none of this reaches a command.
+    command.env("MALLOC_ARENA_MAX", "2");
     command.stdin(Stdio::null()).stdout(says).stderr(log).current_dir("/");
     // Nobody waits for it: it goes on when this process has ended.
     drop(command.spawn().map_err(unusable)?);

@@ -30,6 +30,18 @@ fn leased_by_a_consumer() {
 }
 
 #[test]
+fn fetched_by_a_consumer_that_went_away() {
+    let mut stage = Stage::new();
+    let id = stage.launch_running(task("count"));
+    stage.answer(id, "42");
+    let debrief = stage.seal("inbox:cli");
+    stage.lease("inbox:cli").unwrap();
+    stage.advance(SECOND);
+    stage.delivery_failed(debrief.id);
+    assert_snapshot!(told(&stage, id));
+}
+
+#[test]
 fn kept_for_reading() {
     let mut stage = Stage::new();
     let id = stage.launch_running(task("count").notify(Notify::Inbox));

@@ -21,14 +21,11 @@ use rustix::net::{
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, setsid, waitpid};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
-use crate::processes::Process;
+use crate::processes::{Process, call_this};
 use crate::run_dir::RunDir;
 
 /// No path is longer.
 const PATH_BYTES: usize = 4 << 10;
-/// What tools that list processes call a shim.
-const NAME: &std::ffi::CStr = c"homing-shim";
-
 /// The two ends between a nursery and who asks it; the first one is the nursery's.
 pub fn ends() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
@@ -51,6 +48,7 @@ pub fn ask(nursery: BorrowedFd<'_>, run: &RunDir, says: BorrowedFd<'_>) -> io::R
 
 /// Makes shims for as long as somebody may ask; in a shim, supervises.
 pub fn nurse() -> io::Result<()> {
+    call_this(c"homing-nursery");
     // It ends with the one who asks, and not by a key on that one's terminal.
     let _ = setsid();
     // Found once, for all of them.
@@ -69,7 +67,7 @@ struct Birth {
 
 impl Birth {
     fn live(self) -> io::Result<()> {
-        rustix::thread::set_name(NAME)?;
+        call_this(c"homing-shim");
         dup2_stdin(File::open("/dev/null")?)?;
         dup2_stdout(&self.says)?;
         drop(self.says);

@@ -13,7 +13,7 @@ use homing_ports::door::Keeps;
 use homing_ports::store::TaskQuery;
 use homing_runtime::{Homing, Runtime};
 use homing_server::{Door, Identity, Stops};
-use homing_shim::processes::Process;
+use homing_shim::processes::{Process, call_this};
 use homing_shim::run_dir::private;
 use homing_store::SqliteStore;
 use tokio::net::UnixListener;
@@ -38,6 +38,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Runs the daemon until it is told to stop. `turn` is held while one is started by hand; one that a verb started
 /// is detached, and that verb holds it.
 pub fn serve(home: &Home, turn: Option<File>) -> anyhow::Result<u8> {
+    call_this(c"homing");
     if turn.is_none() {
         // Its terminal is not ours. One that leads a session already needs none.
         let _ = rustix::process::setsid();

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Child;
 
 use homing_client::Client;
+use homing_shim::claim;
 use homing_shim::processes::Process;
 use homing_shim::run_dir::RunDir;
 use serde_json::Value;
@@ -62,7 +63,7 @@ impl Scene {
         let mark = format!("HOMING_HOME={home}");
         let of_home = |pid: &i32| {
             let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            let shim = RunDir::of_shim(*pid).is_some_and(|run| run.path().starts_with(home));
+            let shim = supervises(*pid, home);
             let inside = environ.split(|byte| *byte == 0).any(|pair| pair == mark.as_bytes())
                 && environ.split(|byte| *byte == 0).any(|pair| pair.starts_with(b"HOMING_RUN="));
             shim || inside
@@ -78,6 +79,16 @@ impl Scene {
     pub fn state(&self, task: &str) -> String {
         self.show(task)["state"].as_str().unwrap().to_owned()
     }
+}
+
+/// Whether a process is the shim of a run in this home, as the claim says that it sees itself: its home may be mounted
+/// for it alone.
+fn supervises(pid: i32, home: &str) -> bool {
+    let name =
+        RunDir::of_shim(pid).and_then(|run| run.path().file_name()?.to_str().map(str::to_owned));
+    let run = name.map(|name| RunDir::at(format!("/proc/{pid}/root{home}/runs/{name}")));
+    let claim = run.and_then(|run| claim::find(&run).ok().flatten());
+    claim.is_some_and(|claim| claim.shim.pid == pid)
 }
 
 /// Processes of a test's own, none of which outlives it.

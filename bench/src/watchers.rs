@@ -154,7 +154,7 @@ pub fn measure(table: &mut Table) {
     );
     table.row(
         &format!("deciding and committing a command, without and with {WATCHERS} watchers"),
-        "none slows the core",
+        &format!("none slows the core (≤ ×{SAME})"),
         &format!(
             "{:.2} and {:.2} ms of processor time: ×{:.2}",
             without.core,

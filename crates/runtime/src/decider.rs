@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use homing_core::effect::{Effect, EffectKey};
+use homing_core::effect::EffectKey;
 use homing_core::ids::TaskId;
 use homing_core::input::Input;
 use homing_core::reply::{Reply, Told};
@@ -266,7 +266,7 @@ impl Decider {
 
     /// What a stop leaves undone is derived again by the next start.
     fn release(&mut self, stopping: bool) {
-        while let Some(mut release) = self.engine.release() {
+        while let Some(release) = self.engine.release() {
             // Nobody is woken by a group that wrote nothing: whoever asks again when woken would never rest.
             self.head
                 .send_if_modified(|head| std::mem::replace(head, release.head) != release.head);
@@ -279,8 +279,6 @@ impl Decider {
             if stopping {
                 continue;
             }
-            // Those who wait for a result go before those who count them.
-            release.effects.sort_by_key(|effect| matches!(effect, Effect::Emit { .. }));
             for effect in release.effects {
                 self.performer.perform(effect);
             }

@@ -11,7 +11,8 @@
 //! log       what the shim itself had to say
 //! ```
 //!
-//! Whoever asks the nursery for a shim reads one line: `started`, `taken` or `failed WHY`.
+//! Whoever asks the nursery for a shim reads one line: `started`, `taken`, `failed` (the exit record
+//! says why), or why there is no shim.
 
 #![deny(unsafe_code)]
 

@@ -66,8 +66,9 @@ impl Spool {
     /// Gives back what was taken and not written.
     pub fn give_room_back(&mut self) {
         if self.pieces == 0 {
-            // There is none.
-        } else if self.total == 0 {
+            return;
+        }
+        if self.total == 0 {
             drop(std::fs::remove_file(self.path(0)));
         } else if let Some((file, room)) = self.current.take()
             && self.pieces == 1

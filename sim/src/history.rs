@@ -96,7 +96,8 @@ pub(crate) enum Waits {
     Cancel(TaskId),
     /// A child that waits inside its turn.
     Child(TaskId, u32, u32),
-    Lease,
+    /// A consumer of this inbox.
+    Lease(ParentRef),
     Read,
     /// A person that waits for a task's end without a limit.
     Wait,
@@ -470,7 +471,9 @@ impl<'p> History<'p> {
                 self.checker.too_late(task, *state, &self.store)?;
             }
             (Some(Waits::Child(task, attempt, turn)), _) => self.unblock(task, attempt, turn),
-            (Some(Waits::Lease), Told::Leased { debrief: Some(key) }) => self.leased(*key),
+            (Some(Waits::Lease(_)), Told::Leased { lease: Some(lease) }) => self.leased(*lease),
+            // Its consumer went away: as the decider does it.
+            (None, Told::Leased { lease: Some(lease) }) => self.input(Input::LetGo(*lease)),
             _ => {}
         }
         Ok(())

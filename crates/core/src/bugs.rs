@@ -61,6 +61,7 @@ words! {
         OwedEvicted = "an ended task leaves memory while it is owed",
         NoTelemetry = "an end is not given to telemetry",
         WaitersForgotten = "requests that wait for a task are never answered",
+        TakersForgotten = "a consumer that waits is never given what comes",
         ReadersForgotten = "a reader is never answered",
         TouchesOthers = "an end cancels a task that has nothing to do with it",
         NeighbourActive = "activity counts for the next in the queue",

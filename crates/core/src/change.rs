@@ -5,7 +5,7 @@ use crate::input::Purge;
 use crate::record::Record;
 use crate::refs::ParentRef;
 use crate::task::Task;
-use crate::world::{ParentTurn, Reservation, Wait};
+use crate::world::{ParentTurn, Reservation, Taker, Wait};
 
 /// One change of the World.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,9 @@ pub enum Note {
     ReadersWent(TaskId),
     WaitCame(u64, Wait),
     WaitWent(u64),
+    /// A consumer waits for a debrief.
+    TakerCame(u64, Taker),
+    TakerWent(u64),
     Lent {
         task: TaskId,
         lent: bool,

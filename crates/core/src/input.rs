@@ -7,6 +7,7 @@ use crate::ids::{AskId, DebriefId, PostId, TaskId};
 use crate::payload::Payload;
 use crate::reason::Caller;
 use crate::refs::{Origin, ParentRef};
+use crate::reply::Lease;
 use crate::spec::Spec;
 use crate::task::{Answer, BatchId, Task};
 use crate::world::{Timer, Who};
@@ -173,11 +174,15 @@ pub enum Input {
         task: TaskId,
         origin: Origin,
     },
+    /// A consumer asks for the next debrief of an inbox; one that `stays` waits for it to come.
     Lease {
         request: Request,
         consumer: Arc<str>,
         parent: ParentRef,
+        stays: bool,
     },
+    /// The consumer that was given this went away before its receipt.
+    LetGo(Lease),
     Ack {
         request: Request,
         receipt: Receipt,
@@ -253,6 +258,8 @@ pub enum Then {
     Marker(TaskId),
     /// What this parent, which cannot be told any more, is owed goes elsewhere.
     Heirs(ParentRef),
+    /// Give a debrief that no consumer has to one that waits for it.
+    Offer(DebriefId),
     /// Look whether a sealed debrief is wholly settled.
     Withdraw(DebriefId),
     /// Answer those who wait for a task's end.
@@ -293,6 +300,7 @@ impl Input {
             | Self::Answer { .. }
             | Self::Forget { .. }
             | Self::Lease { .. }
+            | Self::LetGo(_)
             | Self::Ack { receipt: Receipt::Debrief(_), .. }
             | Self::Parent { .. }
             | Self::Composed { .. }
@@ -325,6 +333,7 @@ impl Input {
             | Self::Ack { request, .. } => Some(*request),
             Self::Release { .. }
             | Self::Forget { .. }
+            | Self::LetGo(_)
             | Self::Observed { .. }
             | Self::Parent { .. }
             | Self::Composed { .. }

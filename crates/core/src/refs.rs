@@ -124,6 +124,11 @@ impl ParentRef {
             Self::None | Self::Inbox { .. } | Self::Webhook(_) => false,
         }
     }
+
+    /// Whether consumers fetch what it is owed.
+    pub fn is_drained(&self) -> bool {
+        matches!(self, Self::Inbox { .. })
+    }
 }
 
 /// What kind of place a request came from.

@@ -13,6 +13,14 @@ pub struct Reply {
     pub answer: Told,
 }
 
+/// A debrief as one consumer has it: a later lease of it is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    pub debrief: DebriefId,
+    /// The tick that it ends at, if nothing is heard before.
+    pub until: u64,
+}
+
 /// What is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
@@ -57,7 +65,7 @@ pub enum Told {
         ended: bool,
     },
     Leased {
-        debrief: Option<DebriefId>,
+        lease: Option<Lease>,
     },
     Acked {
         known: bool,

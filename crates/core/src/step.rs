@@ -205,6 +205,8 @@ fn touch_note(note: &Note, touched: &mut Touched) {
         | Note::ReadersWent(_)
         | Note::WaitCame(..)
         | Note::WaitWent(_)
+        | Note::TakerCame(..)
+        | Note::TakerWent(_)
         | Note::Lent { .. }
         | Note::ParentGone(_)
         | Note::Reserved(..)

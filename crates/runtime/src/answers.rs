@@ -7,6 +7,7 @@ use std::time::Duration;
 use homing_core::compose::lasting;
 use homing_core::ids::{DebriefId, TaskId};
 use homing_core::refs::ParentRef;
+use homing_core::reply::Lease;
 use homing_core::task::Task;
 use homing_core::time::Stamp;
 use homing_core::words::{Code, State};
@@ -92,6 +93,8 @@ impl fmt::Display for Waited {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Debrief {
     pub key: DebriefId,
+    /// How it is let go of unacknowledged.
+    pub lease: Lease,
     /// None when it was settled and taken away meanwhile.
     pub parent: Option<ParentRef>,
     /// Task and generation, in commit order.

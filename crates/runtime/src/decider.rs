@@ -65,8 +65,8 @@ pub(crate) struct Decider {
     pub performer: Performer,
     pub replies: Arc<Replies>,
     pub head: watch::Sender<u64>,
-    /// Moves when a debrief does.
-    pub debriefs: watch::Sender<()>,
+    /// Moves when memory was made anew.
+    pub anew: watch::Sender<()>,
     pub on_fatal: Arc<dyn Fn(&CommitError) + Send + Sync>,
     pub committer: Committer,
     /// Commits that failed since the last good one.
@@ -190,7 +190,7 @@ impl Decider {
         // What the world reports meanwhile is asked for again once memory is back.
         if let Some(request) = input.request() {
             let answer = away(why);
-            self.replies.answer(Reply { request, answer });
+            drop(self.replies.answer(Reply { request, answer }));
         }
     }
 
@@ -243,7 +243,7 @@ impl Decider {
                 let before = std::mem::take(&mut self.committer);
                 if let Committer::Recovering { doubt } = before {
                     for reply in self.engine.let_go(&doubt) {
-                        self.replies.answer(reply);
+                        drop(self.replies.answer(reply));
                     }
                     let why = why.into();
                     self.committer = Committer::Lost { until, why };
@@ -270,11 +270,11 @@ impl Decider {
             // Nobody is woken by a group that wrote nothing: whoever asks again when woken would never rest.
             self.head
                 .send_if_modified(|head| std::mem::replace(head, release.head) != release.head);
-            if release.debriefs {
-                self.debriefs.send_replace(());
-            }
             for reply in release.replies {
-                self.replies.answer(reply);
+                self.answer(reply);
+            }
+            if release.anew {
+                self.anew.send_replace(());
             }
             if stopping {
                 continue;
@@ -282,6 +282,14 @@ impl Decider {
             for effect in release.effects {
                 self.performer.perform(effect);
             }
+        }
+    }
+
+    /// A lease that nobody heard of is nobody's: another consumer may be waiting.
+    fn answer(&mut self, reply: Reply) {
+        let unheard = self.replies.answer(reply);
+        if let Some(Told::Leased { lease: Some(lease) }) = unheard {
+            self.engine.take(Input::LetGo(lease), self.time.now());
         }
     }
 

@@ -18,13 +18,12 @@ use homing_core::words::{Code, State};
 use homing_ports::store::{Reader, StoreError, TaskQuery};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::answers::{Cancelled, Debrief, Launched, Refused, Waited};
+use crate::answers::{Cancelled, Launched, Refused, Waited};
 use crate::decider::Msg;
 use crate::launch::Launch;
 use crate::perform::Ports;
 use crate::readers::Readers;
 use crate::replies::Replies;
-use crate::shown;
 use crate::time::Timekeeper;
 
 /// The one answer that a question has; any other is a defect, and said to be one.
@@ -48,7 +47,7 @@ pub struct Homing {
     pub(crate) readers: Readers,
     pub(crate) time: Timekeeper,
     pub(crate) head: watch::Receiver<u64>,
-    pub(crate) debriefs: watch::Receiver<()>,
+    pub(crate) anew: watch::Receiver<()>,
     pub(crate) ports: Arc<Ports>,
     pub(crate) limits: Arc<Limits>,
     /// On whose behalf it asks.
@@ -94,9 +93,9 @@ impl Homing {
         for launch in launches {
             asked.push(match self.admitted(launch).await {
                 Ok(spec) => {
-                    let (request, told) = self.replies.expect();
-                    inputs.push(self.launching(request, spec));
-                    Ok((Waiting { request, homing: self }, told))
+                    let waiting = self.expect();
+                    inputs.push(self.launching(waiting.request, spec));
+                    Ok(waiting)
                 }
                 Err(refused) => Err(refused),
             });
@@ -108,7 +107,7 @@ impl Homing {
             answers.push(match (each, &sent) {
                 (Err(refused), _) => Err(refused),
                 (Ok(_), Err(_)) => Err(Refused::Stopped),
-                (Ok((_waiting, told)), Ok(())) => match answered(told).await {
+                (Ok(waiting), Ok(())) => match waiting.answered().await {
                     Ok(told) => the_answer!(told, Told::Accepted { task, .. } => task),
                     Err(refused) => Err(refused),
                 },
@@ -239,47 +238,6 @@ impl Homing {
         the_answer!(told, Told::Answered { .. } => ())
     }
 
-    /// The next debrief of an inbox, if one waits. It is kept for this consumer until it is
-    /// acknowledged or its lease is over.
-    pub async fn take(
-        &self,
-        consumer: &str,
-        inbox: &ParentRef,
-    ) -> Result<Option<Debrief>, Refused> {
-        let (consumer, parent) = (Arc::from(consumer), inbox.clone());
-        let told = self.ask(|request| Input::Lease { request, consumer, parent }).await?;
-        let Some(key) = the_answer!(told, Told::Leased { debrief } => debrief)? else {
-            return Ok(None);
-        };
-        let read = move |reader: &dyn Reader| {
-            let text = reader.blob(&key.to_string())?.unwrap_or_default();
-            let known = shown::find_debrief(reader, key)?;
-            let (parent, notices) = known.map(|known| (known.parent, known.notices)).unzip();
-            Ok(Debrief { key, parent, notices: notices.unwrap_or_default(), text })
-        };
-        Ok(Some(self.read(read).await?))
-    }
-
-    /// As `take`, but waits for one to come, at most this long.
-    pub async fn next(
-        &self,
-        consumer: &str,
-        inbox: &ParentRef,
-        at_most: Duration,
-    ) -> Result<Option<Debrief>, Refused> {
-        let mut debriefs = self.debriefs.clone();
-        let coming = async {
-            loop {
-                debriefs.mark_unchanged();
-                if let Some(debrief) = self.take(consumer, inbox).await? {
-                    return Ok(Some(debrief));
-                }
-                debriefs.changed().await.map_err(|_| Refused::Stopped)?;
-            }
-        };
-        tokio::time::timeout(at_most, coming).await.unwrap_or(Ok(None))
-    }
-
     /// A receipt: what it names is settled. Unknown or repeated receipts are harmless.
     pub async fn ack(&self, receipt: Receipt) -> Result<bool, Refused> {
         let told = self.ask(|request| Input::Ack { request, receipt }).await?;
@@ -316,40 +274,51 @@ impl Homing {
         Ok(self.readers.read(ask).await?)
     }
 
-    async fn tell(&self, input: Input) -> Result<(), Refused> {
+    pub(crate) async fn tell(&self, input: Input) -> Result<(), Refused> {
         self.inbox.send(Msg::Input(Box::new(input))).await.map_err(|_| Refused::Stopped)
     }
 
+    /// From where nobody can wait: lost when the decider's inbox is full.
+    pub(crate) fn try_tell(&self, input: Input) {
+        drop(self.inbox.try_send(Msg::Input(Box::new(input))));
+    }
+
     pub(crate) async fn ask(&self, input: impl FnOnce(Request) -> Input) -> Result<Told, Refused> {
+        let waiting = self.expect();
+        self.tell(input(waiting.request)).await?;
+        waiting.answered().await
+    }
+
+    fn expect(&self) -> Waiting<'_> {
         let (request, told) = self.replies.expect();
-        let waiting = Waiting { request, homing: self };
-        self.tell(input(request)).await?;
-        let answer = answered(told).await;
-        drop(waiting);
-        answer
+        Waiting { request, told, homing: self }
     }
 }
 
-async fn answered(told: oneshot::Receiver<Told>) -> Result<Told, Refused> {
-    let told = told.await.map_err(|_| Refused::Stopped)?;
-    if let Told::Refused { code, why } = told {
-        return Err(Refused::Because { code, why });
-    }
-    Ok(told)
-}
-
-/// A caller that goes away is forgotten, and a slot lent for it is taken back.
+/// A caller that goes away is forgotten, and what was lent or given to it is taken back.
 struct Waiting<'a> {
     request: Request,
+    told: oneshot::Receiver<Told>,
     homing: &'a Homing,
+}
+
+impl Waiting<'_> {
+    async fn answered(mut self) -> Result<Told, Refused> {
+        let told = (&mut self.told).await.map_err(|_| Refused::Stopped)?;
+        if let Told::Refused { code, why } = told {
+            return Err(Refused::Because { code, why });
+        }
+        Ok(told)
+    }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if self.homing.replies.forget(self.request) {
-            let forget = Msg::Input(Box::new(Input::Forget { request: self.request }));
-            // A full inbox: the wait then ends by its own time.
-            let _ = self.homing.inbox.try_send(forget);
+            // A full inbox: a wait then ends by its own time, and what is leased is heard by nobody.
+            self.homing.try_tell(Input::Forget { request: self.request });
+        } else if let Ok(Told::Leased { lease: Some(lease) }) = self.told.try_recv() {
+            self.homing.try_tell(Input::LetGo(lease));
         }
     }
 }

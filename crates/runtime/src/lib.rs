@@ -18,6 +18,7 @@ pub mod around;
 pub mod chain;
 pub mod codec;
 mod committer;
+mod consume;
 mod decider;
 pub mod engine;
 pub mod find;

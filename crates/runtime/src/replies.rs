@@ -26,10 +26,11 @@ impl Replies {
         (request, told)
     }
 
-    pub(crate) fn answer(&self, reply: Reply) {
-        if let Some(tell) = self.waiting().remove(&reply.request) {
-            // Nobody listens any more: the reply has no effect of its own.
-            let _ = tell.send(reply.answer);
+    /// Gives back what nobody listens for any more.
+    pub(crate) fn answer(&self, reply: Reply) -> Option<Told> {
+        match self.waiting().remove(&reply.request) {
+            Some(tell) => tell.send(reply.answer).err(),
+            None => Some(reply.answer),
         }
     }
 

@@ -96,7 +96,7 @@ impl Runtime {
         let (jobs, work) = std::sync::mpsc::channel();
         let (finished, done) = mpsc::channel(1);
         let (head, seen) = watch::channel(engine.world().head);
-        let (debriefs, moved) = watch::channel(());
+        let (anew, made) = watch::channel(());
         let replies = Arc::new(Replies::default());
         let ports = Arc::new(self.ports);
         let performer = Performer {
@@ -129,7 +129,7 @@ impl Runtime {
             performer,
             replies: Arc::clone(&replies),
             head,
-            debriefs,
+            anew,
             on_fatal: self.on_fatal,
             committer: Committer::default(),
             failures: 0,
@@ -145,7 +145,7 @@ impl Runtime {
         })?;
         // Someone at a door, as far as the library can tell.
         let by = Caller::Person;
-        Ok(Homing { inbox, replies, readers, time, head: seen, debriefs: moved, ports, limits, by })
+        Ok(Homing { inbox, replies, readers, time, head: seen, anew: made, ports, limits, by })
     }
 }
 

@@ -150,11 +150,12 @@ impl History<'_> {
             }
             Op::Lease(n) => {
                 let who = parent(if n % 2 == 0 { 2 } else { 4 });
-                self.poll_later(&who);
+                self.consume(&who, true);
             }
             Op::AckDebrief => self.ack_leased(),
             Op::Forget => {
-                let waits = |waits: &Waits| matches!(waits, Waits::Other | Waits::Wait);
+                let waits =
+                    |waits: &Waits| matches!(waits, Waits::Other | Waits::Wait | Waits::Lease(_));
                 let waiting = self.requests.iter().find(|(_, what)| waits(what));
                 if let Some(request) = waiting.map(|(request, _)| *request) {
                     self.requests.remove(&request);

@@ -8,6 +8,7 @@ use homing_core::ids::DebriefId;
 use homing_core::input::{DeliveryFact, Input, ParentFact, PostFact, Receipt};
 use homing_core::payload::Payload;
 use homing_core::refs::ParentRef;
+use homing_core::reply::Lease;
 
 use super::{Ev, History, Msg, Waits, limits};
 use crate::invariants::Violation;
@@ -233,12 +234,23 @@ impl History<'_> {
         if !waits {
             return;
         }
-        let request = self.request(Waits::Lease);
-        self.input(Input::Lease { request, consumer: "consumer".into(), parent: who.clone() });
+        let stays = self.rng.chance(50);
+        self.consume(who, stays);
         self.poll_later(who);
     }
 
-    pub(super) fn leased(&mut self, key: DebriefId) {
+    /// One consumer at a time for each inbox; it may be there before anything is.
+    pub(super) fn consume(&mut self, who: &ParentRef, stays: bool) {
+        let there = |waits: &Waits| matches!(waits, Waits::Lease(other) if other == who);
+        if !self.requests.values().any(there) {
+            let request = self.request(Waits::Lease(who.clone()));
+            let (consumer, parent) = ("consumer".into(), who.clone());
+            self.input(Input::Lease { request, consumer, parent, stays });
+        }
+    }
+
+    pub(super) fn leased(&mut self, lease: Lease) {
+        let key = lease.debrief;
         let Some(who) = self.store.debriefs.get(&key).map(|debrief| debrief.parent.clone()) else {
             return;
         };
@@ -246,6 +258,13 @@ impl History<'_> {
         self.parents.leased.push(key);
         if !self.noisy(40) {
             self.ack_leased();
+        } else if self.rng.chance(30) {
+            // It goes away, and its connection's end is heard once or twice, late or not.
+            self.input(Input::LetGo(lease));
+            self.input(Input::LetGo(lease));
+        }
+        if self.rng.chance(50) {
+            self.consume(&who, true);
         }
     }
 

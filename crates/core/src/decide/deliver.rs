@@ -1,7 +1,5 @@
 //! Delivery of sealed debriefs: sent until seen, seen until answered; then settled, once.
 
-use std::sync::Arc;
-
 use super::Case;
 use crate::bugs::{Bug, active};
 use crate::change::Note;
@@ -42,8 +40,6 @@ impl Case<'_> {
             DeliveryFact::Busy if debrief.parent.has_turns() => self.busy(debrief),
             DeliveryFact::Busy => self.try_later(debrief, None),
             DeliveryFact::Failed { .. } if active(Bug::SentIsSettled) => self.settle(debrief),
-            // Its consumer is gone: as if the lease had run out.
-            DeliveryFact::Failed { .. } if debrief.lease.is_some() => self.lease_over(id),
             DeliveryFact::Failed { retry_after_ms, .. } => self.try_later(debrief, *retry_after_ms),
             DeliveryFact::Gone => self.parent_deleted(&debrief.parent),
         }
@@ -74,7 +70,7 @@ impl Case<'_> {
         self.move_debrief(debrief, to, self.now.tick + wait, None);
     }
 
-    fn move_debrief(
+    pub(super) fn move_debrief(
         &mut self,
         debrief: &Debrief,
         to: DeliveryState,
@@ -89,6 +85,9 @@ impl Case<'_> {
             code,
             parked: false,
         });
+        if debrief.parent.is_drained() && !to.is_over() {
+            self.out.then(Then::Offer(debrief.id));
+        }
     }
 
     /// The time to send again has come.
@@ -101,12 +100,6 @@ impl Case<'_> {
     /// Seen, and not answered for a while: the parent is woken under the same key.
     pub(super) fn wake(&mut self, id: DebriefId) {
         self.send_again(id);
-    }
-
-    pub(super) fn lease_over(&mut self, id: DebriefId) {
-        if let Some(debrief) = self.world.debrief(id) {
-            self.move_debrief(debrief, DeliveryState::Sealed, 0, None);
-        }
     }
 
     /// No sign for too long: said with a code, and once in the room; the result stays owed.
@@ -176,30 +169,6 @@ impl Case<'_> {
         if let Some(debrief) = task.turn.debrief.and_then(|id| self.world.debrief(id)) {
             self.settle(debrief);
         }
-    }
-
-    pub(super) fn lease(&mut self, request: Request, consumer: &Arc<str>, parent: &ParentRef) {
-        let free = match parent {
-            ParentRef::Inbox { name, key } => self.world.unleased(name, key.as_ref()),
-            ParentRef::None
-            | ParentRef::Task(_)
-            | ParentRef::Conversation(_)
-            | ParentRef::Webhook(_)
-            | ParentRef::Session { .. } => None,
-        };
-        let Some(debrief) = free else {
-            return self.out.reply(request, Told::Leased { debrief: None });
-        };
-        let until = self.now.tick + self.world.limits.lease_ms;
-        self.out.outbox(OutboxRecord::DebriefMoved {
-            debrief: debrief.id,
-            to: DeliveryState::Sent,
-            next: 0,
-            lease: Some((Arc::clone(consumer), until)),
-            code: None,
-            parked: false,
-        });
-        self.out.reply(request, Told::Leased { debrief: Some(debrief.id) });
     }
 
     pub(super) fn ack(&mut self, request: Request, receipt: &Receipt) {

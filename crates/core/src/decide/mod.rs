@@ -13,6 +13,7 @@ mod fallback;
 mod heirs;
 mod judge;
 mod launch;
+mod lease;
 mod observe;
 mod parent;
 mod queue;
@@ -77,6 +78,7 @@ pub fn decide_absent(world: &World, input: &Input, absent: TaskId, now: Moment) 
         | Input::Forget { .. }
         | Input::Reroute { .. }
         | Input::Lease { .. }
+        | Input::LetGo(_)
         | Input::Ack { .. }
         | Input::Observed { .. }
         | Input::Parent { .. }
@@ -121,7 +123,10 @@ impl Case<'_> {
             Input::Wait { request, task, ms, by } => self.wait(*request, *task, *ms, by),
             Input::Forget { request } => self.forget(*request),
             Input::Reroute { request, task, origin } => self.reroute(*request, *task, origin),
-            Input::Lease { request, consumer, parent } => self.lease(*request, consumer, parent),
+            Input::Lease { request, consumer, parent, stays } => {
+                self.lease(*request, consumer, parent, *stays);
+            }
+            Input::LetGo(lease) => self.let_go(*lease),
             Input::Ack { request, receipt } => self.ack(*request, receipt),
             Input::Observed { task, fence, fact } => self.observed(*task, *fence, fact),
             Input::Parent { parent, fact } => self.parent_shows(parent, fact),
@@ -152,6 +157,7 @@ impl Case<'_> {
             Then::Cancel { task, why, quiet } => self.cancel_one(*task, why, *quiet),
             Then::Marker(id) => self.marker_without_parent(*id),
             Then::Heirs(parent) => self.heirs(parent),
+            Then::Offer(id) => self.offer(*id),
             Then::Withdraw(id) => self.withdraw(*id),
             Then::Waiters(id) => self.waiters(*id),
             Then::Evict(id) => self.evict(*id),

@@ -128,6 +128,9 @@ impl Case<'_> {
         if let ParentRef::Task(task) = who {
             self.debrief_turn(*task, id);
         }
+        if who.is_drained() {
+            self.out.then(Then::Offer(id));
+        }
     }
 
     /// A task takes a debrief as a turn of its own, once it has its slot back.

@@ -64,6 +64,8 @@ impl Case<'_> {
             let lender = wait.lender;
             self.out.note(Note::WaitWent(request));
             self.take_back(lender, request);
+        } else if self.world.taker(request).is_some() {
+            self.out.note(Note::TakerWent(request));
         }
     }
 

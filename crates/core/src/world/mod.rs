@@ -5,6 +5,7 @@
 
 mod keys;
 mod notes;
+mod offers;
 mod outbox;
 mod parents;
 mod restore;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 pub(crate) use keys::place;
 pub use keys::{Key, Place};
+pub use offers::Taker;
 use parents::parents_of;
 pub use parents::{Batch, BatchKey, Parent, ParentTurn, Ready};
 pub use timers::{At, Timer, Who};
@@ -83,8 +85,8 @@ pub struct World {
     pub(crate) posts: Index<PostId, Post>,
     /// Unfinished posts per room and address, in order.
     pub(crate) rooms: BTreeMap<(Arc<str>, Arc<str>), BTreeMap<u64, PostId>>,
-    /// Debriefs of an inbox's name and its keys that no consumer has.
-    pub(crate) unleased: BTreeMap<Arc<str>, parents::Unleased>,
+    /// Debriefs that no consumer has, and consumers that have none.
+    pub(crate) offers: offers::Offers,
     pub(crate) by_session: Index<(Arc<str>, Arc<str>), TaskId>,
     pub(crate) idempotency: Index<Digest, TaskId>,
     pub(crate) dependants: Index<TaskId, Vec<TaskId>>,

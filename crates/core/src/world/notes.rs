@@ -51,6 +51,8 @@ impl World {
                     self.disarm(&Who::Wait(*request));
                 }
             }
+            Note::TakerCame(request, taker) => self.offers.taker_came(*request, taker),
+            Note::TakerWent(request) => self.offers.taker_went(*request),
             Note::Lent { task, lent, retaking } => self.reindexed(*task, |known| {
                 known.live.lent = *lent;
                 known.live.retaking = *retaking;

@@ -15,9 +15,6 @@ use crate::words::{DeliveryState, Notify, State};
 /// A batch is of one turn and of one origin.
 pub type BatchKey = (BatchId, Option<Origin>);
 
-/// Debriefs under one inbox's name that no consumer has, each with its inbox's key.
-pub(crate) type Unleased = BTreeSet<(Option<Arc<str>>, DebriefId)>;
-
 /// The tasks of one batch that still matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Batch {
@@ -239,18 +236,10 @@ impl World {
             parent.resting.insert(debrief.id);
         } else {
             parent.flight = Some(debrief.id);
-            if let (ParentRef::Inbox { name, key }, None) = (&debrief.parent, &debrief.lease) {
-                let waiting = self.unleased.entry(Arc::clone(name)).or_default();
-                waiting.insert((key.clone(), debrief.id));
+            if debrief.lease.is_none() {
+                self.offers.add(debrief);
             }
         }
-    }
-
-    /// A debrief that no consumer has, of an inbox: of `NAME/KEY` exactly, or of `NAME` and all its keys.
-    pub(crate) fn unleased(&self, name: &Arc<str>, key: Option<&Arc<str>>) -> Option<&Debrief> {
-        let mut waiting = self.unleased.get(name)?.iter();
-        let (_, id) = waiting.find(|(of, _)| key.is_none() || of.as_ref() == key)?;
-        self.debrief(*id)
     }
 
     /// How many of a debrief's notices have no receipt.
@@ -269,14 +258,7 @@ impl World {
             }
             parent.resting.remove(&debrief.id);
         }
-        if let ParentRef::Inbox { name, key } = &debrief.parent
-            && let Some(waiting) = self.unleased.get_mut(name)
-        {
-            waiting.remove(&(key.clone(), debrief.id));
-            if waiting.is_empty() {
-                self.unleased.remove(name);
-            }
-        }
+        self.offers.remove(debrief);
     }
 
     /// A parent in a turn is asked again after a while, less and less often: its end may not be told.

@@ -24,7 +24,7 @@ use homing_core::payload::Payload;
 use homing_core::reason::Caller;
 use homing_core::record::{Record, TaskRecord};
 use homing_core::refs::ParentRef;
-use homing_core::reply::{Reply, Told};
+use homing_core::reply::{Lease, Reply, Told};
 use homing_core::rules::Event;
 use homing_core::step::{Outcome, Written, step, step_absent, wants};
 use homing_core::task::{Answer, Notice, Task};
@@ -261,12 +261,32 @@ impl Stage {
     }
 
     pub fn lease(&mut self, parent: &str) -> Option<DebriefId> {
-        let parent = parent_ref(parent);
-        let told = self.ask(|request| Input::Lease { request, consumer: "reader".into(), parent });
-        let Told::Leased { debrief } = told else {
-            panic!("no lease: {told:?}");
+        let request = self.take(parent, false);
+        let Some(lease) = self.leased(request) else {
+            panic!("no answer at once");
         };
-        debrief
+        lease.map(|lease| lease.debrief)
+    }
+
+    /// A consumer's request; one that stays may wait.
+    pub fn take(&mut self, parent: &str, stays: bool) -> u64 {
+        let (request, parent) = (self.request(), parent_ref(parent));
+        self.give(Input::Lease { request, consumer: "reader".into(), parent, stays });
+        request
+    }
+
+    /// What a consumer's request was told so far.
+    pub fn leased(&self, request: u64) -> Option<Option<Lease>> {
+        self.told(request).map(|told| {
+            let Told::Leased { lease } = told else {
+                panic!("no lease: {told:?}");
+            };
+            *lease
+        })
+    }
+
+    pub fn let_go(&mut self, lease: Lease) {
+        self.give(Input::LetGo(lease));
     }
 
     // The world.

@@ -57,7 +57,7 @@ impl Engine {
 
 /// Effects and replies of one group go out together: their order tells nothing apart.
 fn feed_release(release: &Release, to: &mut impl Hasher) {
-    let Release { effects, replies, head: _, debriefs: _ } = release;
+    let Release { effects, replies, head: _, anew: _ } = release;
     let mut all: Vec<String> = effects.iter().map(|effect| format!("{effect:?}")).collect();
     all.extend(replies.iter().map(|reply| format!("{reply:?}")));
     all.sort_unstable();

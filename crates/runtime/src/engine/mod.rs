@@ -50,8 +50,8 @@ pub struct Release {
     pub replies: Vec<Reply>,
     /// The journal is durable up to here.
     pub head: u64,
-    /// A debrief was sealed or has moved on: whoever waits for one may find it.
-    pub debriefs: bool,
+    /// Memory was made anew: whoever waited in it asks again.
+    pub anew: bool,
 }
 
 /// A group on its way to durability.
@@ -114,6 +114,9 @@ impl Engine {
     pub fn take(&mut self, mut input: Input, now: Moment) {
         if let Some(request) = input.request() {
             self.asked.insert(request);
+        }
+        if let Input::Forget { request } = &input {
+            self.asked.remove(request);
         }
         if let Input::Expired { purge, .. } = &mut input {
             // What may still begin to run, or is heard of now, is somebody's to stop.
@@ -318,7 +321,6 @@ impl Engine {
         let durable = open.written.is_empty() && open.purge.is_empty();
         let mut release = open.release;
         release.head = self.world.head;
-        release.debriefs = !open.debriefs.is_empty();
         if active(Bug::AnsweredEarly) {
             let replies = std::mem::take(&mut release.replies);
             self.held.push_front(Held {

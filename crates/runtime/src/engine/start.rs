@@ -51,8 +51,7 @@ impl Engine {
         self.outdated = self.flights.loads().collect();
         let replies = self.let_go(told);
         self.next_no += 1;
-        let (head, debriefs) = (memory.head, true);
-        let release = Release { replies, head, debriefs, ..Release::default() };
+        let release = Release { replies, head: memory.head, anew: true, ..Release::default() };
         self.held.push_back(Held { no: self.next_no, durable: true, release });
         self.fill(memory, limits, now);
     }

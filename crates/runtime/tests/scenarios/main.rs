@@ -4,6 +4,7 @@
 #![expect(clippy::panic, reason = "a test ends where its set-up fails")]
 
 mod apart;
+mod consume;
 mod crash;
 mod delivery;
 mod engine;

@@ -34,10 +34,10 @@ fn fetched_by_a_consumer_that_went_away() {
     let mut stage = Stage::new();
     let id = stage.launch_running(task("count"));
     stage.answer(id, "42");
-    let debrief = stage.seal("inbox:cli");
-    stage.lease("inbox:cli").unwrap();
+    stage.seal("inbox:cli");
+    let request = stage.take("inbox:cli", false);
     stage.advance(SECOND);
-    stage.delivery_failed(debrief.id);
+    stage.let_go(stage.leased(request).flatten().unwrap());
     assert_snapshot!(told(&stage, id));
 }
 

@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::response::Response;
-use homing_core::ids::DebriefId;
-use homing_core::input::DeliveryFact;
 use homing_core::refs::ParentRef;
+use homing_core::reply::Lease;
 use homing_core::wire::{Delivered, DeliveriesQuery};
 use homing_runtime::{Debrief, Homing};
 use serde_json::json;
@@ -46,7 +45,7 @@ async fn drain(door: Door, consumer: String, inbox: ParentRef, out: Out) -> Opti
 /// What a connection was given and may still have.
 struct Leases {
     homing: Homing,
-    given: Vec<(DebriefId, Instant)>,
+    given: Vec<(Lease, Instant)>,
 }
 
 impl Leases {
@@ -59,22 +58,17 @@ impl Leases {
     }
 
     /// Those that are over belong to nobody, or to another by now.
-    fn give(&mut self, key: DebriefId) {
+    fn give(&mut self, lease: Lease) {
         let lasting = self.lasting();
         self.given.retain(|(_, since)| since.elapsed() < lasting);
-        self.given.push((key, Instant::now()));
+        self.given.push((lease, Instant::now()));
     }
 
     /// The consumer is gone. What it acknowledged is not known any more, and stays settled.
     async fn end(self) {
-        let lasting = self.lasting();
-        for (key, since) in &self.given {
-            if since.elapsed() < lasting {
-                let why = "the consumer's connection ended before its acknowledgement".into();
-                let fact = DeliveryFact::Failed { why, retry_after_ms: None };
-                // A runtime that has stopped lets go of every lease by itself.
-                drop(self.homing.delivered(*key, fact).await);
-            }
+        for (lease, _) in &self.given {
+            // A runtime that has stopped lets go of every lease by itself.
+            drop(self.homing.let_go(*lease).await);
         }
     }
 }
@@ -99,7 +93,7 @@ async fn offer(
         };
         match next {
             Ok(Some(debrief)) => {
-                leases.give(debrief.key);
+                leases.give(debrief.lease);
                 let key = debrief.key.to_string();
                 let event = stream::event(&key, "debrief", &delivered(debrief));
                 if let Err(Gone) = out.put(event).await {
@@ -118,6 +112,6 @@ fn stopped() -> String {
 }
 
 fn delivered(debrief: Debrief) -> Delivered {
-    let Debrief { key, parent, notices, text } = debrief;
+    let Debrief { key, lease: _, parent, notices, text } = debrief;
     Delivered { key, parent, notices, text: String::from_utf8_lossy(&text).into_owned() }
 }

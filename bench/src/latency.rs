@@ -59,27 +59,36 @@ struct Take {
     delivered: Spread,
 }
 
+/// When a command began and ended, as it says itself.
+async fn stamps(client: &Client, id: TaskId) -> (i64, i64) {
+    let output = client.output(&id.to_string(), Some(WAIT)).await.unwrap();
+    let text = output.task.result.unwrap().text.unwrap();
+    let (began, ended) = text.trim().split_once(' ').unwrap();
+    (began.parse().unwrap(), ended.parse().unwrap())
+}
+
 async fn take(client: &Client) -> Take {
-    let (mut told, consuming) = consume(client.clone());
     let stamped = std::env::current_exe().unwrap().with_file_name("homing-bench-stamped");
-    let launch = Launch {
+    let alone = Launch {
         command: vec![stamped.display().to_string()],
-        parent: Some(format!("inbox:{CONSUMER}")),
+        parent: Some("none".to_owned()),
         ..Launch::default()
     };
     let (mut started, mut waited, mut delivered) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..MANY {
         let asked = now();
-        let id = client.launch(&launch).await.unwrap().id;
-        let output = client.output(&id.to_string(), Some(WAIT)).await.unwrap();
-        let heard = now();
-        let text = output.task.result.unwrap().text.unwrap();
-        let (began, ended) = text.trim().split_once(' ').unwrap();
-        let (began, ended) = (began.parse().unwrap(), ended.parse().unwrap());
+        let id = client.launch(&alone).await.unwrap().id;
+        let (began, ended) = stamps(client, id).await;
+        waited.push(between(ended, now()));
         started.push(between(asked, began));
-        waited.push(between(ended, heard));
-        // The next one is not launched while this one is on its way.
+    }
+    // Told to a parent, and to nobody else at the same time.
+    let (mut told, consuming) = consume(client.clone());
+    let launch = Launch { parent: Some(format!("inbox:{CONSUMER}")), ..alone };
+    for _ in 0..MANY {
+        let id = client.launch(&launch).await.unwrap().id;
         let told = tokio::time::timeout(WAIT, told_of(&mut told, id)).await.unwrap();
+        let (_, ended) = stamps(client, id).await;
         delivered.push(between(ended, told));
     }
     consuming.abort();

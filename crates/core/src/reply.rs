@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::ids::{AskId, DebriefId, TaskId};
 use crate::input::Request;
+use crate::payload::Digest;
 use crate::words::{Code, State};
 
 /// The answer to one request.
@@ -19,6 +20,8 @@ pub struct Lease {
     pub debrief: DebriefId,
     /// The tick that it ends at, if nothing is heard before.
     pub until: u64,
+    /// Of the text that was sealed.
+    pub digest: Digest,
 }
 
 /// What is told.

@@ -10,6 +10,7 @@ use homing_core::words::Code;
 use homing_ports::store::Reader;
 
 use crate::answers::{Debrief, Refused};
+use crate::fresh::Composed;
 use crate::homing::{Homing, the_answer};
 use crate::shown;
 
@@ -71,6 +72,10 @@ impl Homing {
     /// What is leased, in full. Whoever goes away before it is read leaves it to others.
     async fn leased(&self, lease: Lease) -> Result<Debrief, Refused> {
         let key = lease.debrief;
+        if let Some(Composed { parent, notices, text }) = self.fresh.take(lease.digest) {
+            let (parent, text) = (Some(parent), text.bytes.to_vec());
+            return Ok(Debrief { key, lease, parent, notices, text });
+        }
         let mut unread = Unread { homing: self, lease: Some(lease) };
         let read = move |reader: &dyn Reader| {
             let text = reader.blob(&key.to_string())?.unwrap_or_default();

@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::answers::{Cancelled, Launched, Refused, Waited};
 use crate::decider::Msg;
+use crate::fresh::Fresh;
 use crate::launch::Launch;
 use crate::perform::Ports;
 use crate::readers::Readers;
@@ -48,6 +49,7 @@ pub struct Homing {
     pub(crate) time: Timekeeper,
     pub(crate) head: watch::Receiver<u64>,
     pub(crate) anew: watch::Receiver<()>,
+    pub(crate) fresh: Fresh,
     pub(crate) ports: Arc<Ports>,
     pub(crate) limits: Arc<Limits>,
     /// On whose behalf it asks.

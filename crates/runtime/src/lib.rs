@@ -22,6 +22,7 @@ mod consume;
 mod decider;
 pub mod engine;
 pub mod find;
+mod fresh;
 mod homing;
 mod launch;
 mod perform;

@@ -17,6 +17,7 @@ use homing_ports::parent::{Parent, Room, Telemetry};
 use tokio::sync::mpsc;
 
 use crate::decider::Msg;
+use crate::fresh::Fresh;
 use crate::readers::Readers;
 use crate::texts;
 use crate::time::Timekeeper;
@@ -39,6 +40,7 @@ pub(crate) struct Performer {
     pub time: Timekeeper,
     pub tasks: tokio::runtime::Handle,
     pub limits: Arc<Limits>,
+    pub fresh: Fresh,
 }
 
 impl Performer {

@@ -14,6 +14,7 @@ use crate::codec;
 use crate::committer;
 use crate::decider::{Committer, Decider};
 use crate::engine::{Engine, Memory};
+use crate::fresh::Fresh;
 use crate::homing::Homing;
 use crate::perform::{Performer, Ports};
 use crate::readers::Readers;
@@ -98,6 +99,7 @@ impl Runtime {
         let (head, seen) = watch::channel(engine.world().head);
         let (anew, made) = watch::channel(());
         let replies = Arc::new(Replies::default());
+        let fresh = Fresh::default();
         let ports = Arc::new(self.ports);
         let performer = Performer {
             ports: Arc::clone(&ports),
@@ -106,6 +108,7 @@ impl Runtime {
             time: time.clone(),
             tasks: tokio::runtime::Handle::current(),
             limits: Arc::clone(&engine.world().limits),
+            fresh: fresh.clone(),
         };
         let retention = Retention {
             readers: readers.clone(),
@@ -145,7 +148,18 @@ impl Runtime {
         })?;
         // Someone at a door, as far as the library can tell.
         let by = Caller::Person;
-        Ok(Homing { inbox, replies, readers, time, head: seen, anew: made, ports, limits, by })
+        Ok(Homing {
+            inbox,
+            replies,
+            readers,
+            time,
+            head: seen,
+            anew: made,
+            fresh,
+            ports,
+            limits,
+            by,
+        })
     }
 }
 

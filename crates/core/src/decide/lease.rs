@@ -60,7 +60,7 @@ impl Case<'_> {
             code: None,
             parked: false,
         });
-        let lease = Lease { debrief: debrief.id, until };
+        let lease = Lease { debrief: debrief.id, until, digest: debrief.text.digest };
         self.out.reply(request, Told::Leased { lease: Some(lease) });
     }
 

@@ -12,6 +12,8 @@ use homing_ports::parent::{Delivery, Message, Parent};
 
 use super::Performer;
 use crate::codec;
+use crate::decider::Msg;
+use crate::fresh::Composed;
 use crate::texts;
 
 impl Performer {
@@ -56,12 +58,19 @@ impl Performer {
             wall: self.time.now().wall,
         };
         let limits = Arc::clone(&self.limits);
-        let text = self.readers.read(move |reader| texts::debrief(reader, &about, &limits)).await;
-        let Ok(text) = text else {
-            return false;
-        };
-        self.input(Input::Composed { parent, batch, notices, id, nonce, text }).await;
-        true
+        let this = self.clone();
+        let composed = self.readers.read(move |reader| {
+            let text = texts::debrief(reader, &about, &limits)?;
+            if parent.is_drained() {
+                let (parent, notices) = (parent.clone(), notices.clone());
+                this.fresh.put(Composed { parent, notices, text: text.clone() });
+            }
+            let input = Input::Composed { parent, batch, notices, id, nonce, text };
+            // From here, as the way back over another thread takes its time. Gone: the runtime ends.
+            drop(this.inbox.blocking_send(Msg::Input(Box::new(input))));
+            Ok(())
+        });
+        composed.await.is_ok()
     }
 
     async fn look_parent(&self, parent: ParentRef) -> bool {

@@ -110,8 +110,7 @@ async fn load(client: Client) {
 
 async fn takes(beside: usize) -> Vec<Take> {
     let daemon = Daemon::start(16);
-    let load: Vec<_> =
-        (0..beside).map(|_| tokio::spawn(load(Client::new(daemon.client.socket())))).collect();
+    let load: Vec<_> = (0..beside).map(|_| tokio::spawn(load(daemon.client.apart()))).collect();
     let mut takes = Vec::new();
     for _ in 0..TAKES {
         takes.push(take(&daemon.client).await);

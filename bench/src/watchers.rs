@@ -122,9 +122,8 @@ pub fn measure(table: &mut Table) {
         let without = cost(&daemon).await;
         let after = head(client).await;
         let seen = Arc::new(Seen::default());
-        let watchers: Vec<_> = (0..WATCHERS)
-            .map(|_| watch(Client::new(client.socket()), Arc::clone(&seen), after))
-            .collect();
+        let watchers: Vec<_> =
+            (0..WATCHERS).map(|_| watch(client.apart(), Arc::clone(&seen), after)).collect();
         while seen.watching.load(Ordering::Relaxed) < WATCHERS {
             tokio::time::sleep(Duration::from_millis(1)).await; // sleep: leaves the watchers the core
         }

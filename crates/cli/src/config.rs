@@ -29,6 +29,7 @@ pub struct Config {
     pub spool: usize,
     /// Bytes stored of a result.
     pub result: usize,
+    pub http: Http,
     pub presets: BTreeMap<String, Launch>,
     /// The keys that the file names, as `section.key`.
     named: Vec<String>,
@@ -37,8 +38,22 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         let (presets, named) = (BTreeMap::new(), Vec::new());
-        Self { limits: Limits::default(), spool: SPOOL, result: RESULT, presets, named }
+        let (limits, http) = (Limits::default(), Http::default());
+        Self { limits, spool: SPOOL, result: RESULT, http, presets, named }
     }
+}
+
+/// The door on TCP.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Http {
+    /// Address and port; empty: not on TCP.
+    pub listen: String,
+    /// Whether it may be an address that other machines can reach.
+    pub beyond_loopback: bool,
+    /// Names beside this machine's own that a request may be for.
+    pub hosts: Vec<String>,
+    /// Web pages that may call.
+    pub origins: Vec<String>,
 }
 
 /// Where a key's value lies.
@@ -48,6 +63,9 @@ enum Place {
     Span(fn(&mut Config) -> &mut u64),
     /// Bytes.
     Size(fn(&mut Config) -> &mut usize),
+    Text(fn(&mut Config) -> &mut String),
+    Yes(fn(&mut Config) -> &mut bool),
+    Words(fn(&mut Config) -> &mut Vec<String>),
 }
 
 struct Key {
@@ -76,6 +94,30 @@ macro_rules! keys {
             name: "result",
             place: Place::Size(|config| &mut config.result),
             means: "stored of a result; the middle of more is left out",
+        },
+        Key {
+            section: "http",
+            name: "listen",
+            place: Place::Text(|config| &mut config.http.listen),
+            means: "ADDRESS:PORT for HTTP with a token; empty: the socket alone",
+        },
+        Key {
+            section: "http",
+            name: "beyond_loopback",
+            place: Place::Yes(|config| &mut config.http.beyond_loopback),
+            means: "whether other machines may reach it",
+        },
+        Key {
+            section: "http",
+            name: "hosts",
+            place: Place::Words(|config| &mut config.http.hosts),
+            means: "names beside localhost that a request may be for",
+        },
+        Key {
+            section: "http",
+            name: "origins",
+            place: Place::Words(|config| &mut config.http.origins),
+            means: "web pages that may call: https://example.org",
         }]
     };
 }
@@ -184,6 +226,9 @@ impl Config {
                 Place::Count(place) => *place(self) = count(&full, &value)?,
                 Place::Span(place) => *place(self) = milliseconds(&full, &value)?,
                 Place::Size(place) => *place(self) = size(&full, &value)?,
+                Place::Text(place) => *place(self) = plain(&full, &value)?,
+                Place::Yes(place) => *place(self) = yes(&full, &value)?,
+                Place::Words(place) => *place(self) = words(&full, &value)?,
             }
             self.named.push(full);
         }
@@ -265,6 +310,9 @@ impl Config {
                         format!("{:?}", span::words(Duration::from_millis(*place(&mut config))))
                     }
                     Place::Size(place) => format!("{:?}", size_words(*place(&mut config))),
+                    Place::Text(place) => format!("{:?}", place(&mut config)),
+                    Place::Yes(place) => place(&mut config).to_string(),
+                    Place::Words(place) => format!("{:?}", place(&mut config)),
                 };
                 let full = format!("{each}.{}", key.name);
                 let set = if self.named.contains(&full) { "set here: " } else { "" };
@@ -327,6 +375,23 @@ fn milliseconds(full: &str, value: &Value) -> Result<u64, Wrong> {
     };
     let span = span::parse(text).map_err(|why| (format!("{full}: {why}"), hint()))?;
     Ok(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn plain(full: &str, value: &Value) -> Result<String, Wrong> {
+    let text = value.as_str().map(str::to_owned);
+    text.ok_or_else(|| (format!("{full}: it is not a text"), "a text, in quotes".to_owned()))
+}
+
+fn yes(full: &str, value: &Value) -> Result<bool, Wrong> {
+    let yes = value.as_bool();
+    yes.ok_or_else(|| (format!("{full}: it is neither true nor false"), "true or false".to_owned()))
+}
+
+fn words(full: &str, value: &Value) -> Result<Vec<String>, Wrong> {
+    let all = value.as_array().map(|all| all.iter().map(|each| plain(full, each)).collect());
+    all.unwrap_or_else(|| {
+        Err((format!("{full}: it is not a list"), "a list of texts: [\"…\"]".to_owned()))
+    })
 }
 
 const SIZES: [(&str, usize); 3] = [("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];

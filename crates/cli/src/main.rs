@@ -14,6 +14,7 @@ mod order;
 mod out;
 mod progress;
 mod talk;
+mod token;
 mod verbs;
 
 use std::path::PathBuf;
@@ -69,6 +70,7 @@ enum Verb {
     Owned(owned::Args),
     Daemon(verbs::daemon::Args),
     Config(verbs::config::Args),
+    Token(verbs::token::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }
@@ -126,6 +128,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Verb::Owned(args) => owned::run(&home, &args),
         Verb::Daemon(args) => verbs::daemon::run(&home, &args),
         Verb::Config(args) => verbs::config::run(&home, &args),
+        Verb::Token(args) => verbs::token::run(&home, &args),
         Verb::Doctor(args) => doctor::run(&home, &args),
         Verb::Completions(args) => completions::run(args),
     }

@@ -5,20 +5,31 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::net::UnixStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
 
-use crate::{Client, Error};
+use crate::{Client, Error, Place};
 
 /// Where requests go in, one after the other.
 pub(crate) type Connection = http1::SendRequest<Full<Bytes>>;
 
 /// Connections that wait for the next request; one who asks much at once makes more, and lets go of them.
 const IDLE_MAX: usize = 8;
+
+async fn shake<S>(stream: S) -> hyper::Result<Connection>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // Ends with the daemon, or when nobody wants it any more.
+    tokio::spawn(connection);
+    Ok(sender)
+}
 
 /// A request in the making.
 #[derive(Debug, Clone)]
@@ -39,9 +50,18 @@ impl Call {
         Ok(Self { method: Method::POST, path: path.into(), headers: Vec::new(), body })
     }
 
-    fn request(self) -> Result<Request<Full<Bytes>>, Error> {
-        let mut request =
-            Request::builder().method(self.method).uri(self.path).header(HOST, "homing");
+    fn request(self, place: &Place) -> Result<Request<Full<Bytes>>, Error> {
+        let mut request = Request::builder().method(self.method).uri(self.path);
+        request = match place {
+            Place::Socket(_) => request.header(HOST, "homing"),
+            Place::Tcp { address, token } => {
+                let token = HeaderValue::from_str(&format!("Bearer {token}"));
+                let mut token =
+                    token.map_err(|_| Error::Odd { why: "the token is none".into() })?;
+                token.set_sensitive(true);
+                request.header(HOST, address).header(AUTHORIZATION, token)
+            }
+        };
         if !self.body.is_empty() {
             request = request.header(CONTENT_TYPE, "application/json");
         }
@@ -72,7 +92,7 @@ impl Client {
     }
 
     async fn exchange(&self, call: Call) -> Result<(Response<Incoming>, Connection), Error> {
-        let mut request = call.request()?;
+        let mut request = call.request(&self.place)?;
         while let Some(mut kept) = self.kept() {
             if kept.ready().await.is_err() {
                 continue;
@@ -93,15 +113,21 @@ impl Client {
 
     async fn connect(&self) -> Result<Connection, Error> {
         let unreachable = |why: &dyn std::fmt::Display| Error::Unreachable {
-            socket: self.socket().display().to_string(),
+            place: self.place.to_string(),
             why: why.to_string(),
         };
-        let stream = UnixStream::connect(self.socket()).await.map_err(|why| unreachable(&why))?;
-        let (sender, connection) =
-            http1::handshake(TokioIo::new(stream)).await.map_err(|why| unreachable(&why))?;
-        // Ends with the daemon, or when nobody wants it any more.
-        tokio::spawn(connection);
-        Ok(sender)
+        match &*self.place {
+            Place::Socket(path) => {
+                let stream = UnixStream::connect(path).await.map_err(|why| unreachable(&why))?;
+                shake(stream).await.map_err(|why| unreachable(&why))
+            }
+            Place::Tcp { address, .. } => {
+                let stream = TcpStream::connect(address).await.map_err(|why| unreachable(&why))?;
+                // Requests are small, and waited for.
+                stream.set_nodelay(true).map_err(|why| unreachable(&why))?;
+                shake(stream).await.map_err(|why| unreachable(&why))
+            }
+        }
     }
 
     fn kept(&self) -> Option<Connection> {

@@ -1,5 +1,5 @@
-//! A typed client of the daemon's door, over its unix socket. Requests that follow each other share a connection;
-//! streams hold theirs.
+//! A typed client of the daemon's door, over its unix socket, or over TCP with the home's token. Requests that follow
+//! each other share a connection; streams hold theirs.
 //!
 //! Everything that is sent and received is a type of `homing_core`. A refusal is `Error::Problem`, with the code
 //! that the daemon gave; a daemon that cannot be reached is `Error::Unreachable`.
@@ -10,7 +10,8 @@ mod connection;
 mod events;
 pub mod verbs;
 
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use homing_core::wire::Problem;
@@ -22,9 +23,9 @@ pub use events::{Event, Events, Parts};
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Nobody answers at the socket.
-    #[error("no daemon answers at {socket}: {why}")]
-    Unreachable { socket: String, why: String },
+    /// Nobody answers there.
+    #[error("no daemon answers at {place}: {why}")]
+    Unreachable { place: String, why: String },
     /// The connection ended before the answer did: whether it was done is not known.
     #[error("the daemon went away before it answered: {why}")]
     CutOff { why: String },
@@ -48,24 +49,58 @@ impl Error {
     }
 }
 
-/// Speaks with the daemon at one socket. Cheap to clone; clones share what is connected.
+/// Where a daemon is reached.
+#[derive(Clone, PartialEq, Eq)]
+enum Place {
+    Socket(PathBuf),
+    Tcp { address: String, token: String },
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(path) => path.display().fmt(out),
+            Self::Tcp { address, .. } => out.write_str(address),
+        }
+    }
+}
+
+/// A token is shown to nobody.
+impl fmt::Debug for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{self}")
+    }
+}
+
+/// Speaks with one daemon. Cheap to clone; clones share what is connected.
 #[derive(Debug, Clone)]
 pub struct Client {
-    socket: PathBuf,
+    place: Arc<Place>,
     idle: Arc<Mutex<Vec<Connection>>>,
 }
 
 impl Client {
-    /// Connects to nothing yet.
+    /// Of the daemon at this socket. Connects to nothing yet.
     pub fn new(socket: impl Into<PathBuf>) -> Self {
-        Self { socket: socket.into(), idle: Arc::default() }
+        Self::at(Place::Socket(socket.into()))
+    }
+
+    /// Of the daemon that listens at `127.0.0.1:7117`, say; the token is what `homing token` prints.
+    pub fn over_tcp(address: impl Into<String>, token: impl Into<String>) -> Self {
+        Self::at(Place::Tcp { address: address.into(), token: token.into() })
+    }
+
+    fn at(place: Place) -> Self {
+        Self { place: Arc::new(place), idle: Arc::default() }
+    }
+
+    /// Of the same daemon, with connections of its own.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        Self { place: Arc::clone(&self.place), idle: Arc::default() }
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn socket(&self) -> &Path {
-        &self.socket
     }
 }

@@ -404,6 +404,9 @@ pub struct Status {
     pub version: String,
     pub home: String,
     pub socket: String,
+    /// Where it listens on TCP.
+    #[serde(default)]
+    pub http: Option<String>,
     pub since: String,
     pub hosts: Vec<String>,
     /// Number of the last journal line.

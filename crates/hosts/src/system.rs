@@ -10,6 +10,7 @@ use homing_shim::processes::boot_id;
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::time::{ClockId, clock_gettime};
 
+pub mod connections;
 pub mod names;
 pub mod processes;
 
@@ -66,7 +67,8 @@ impl Ids for SystemIds {
     }
 }
 
-fn random() -> io::Result<u64> {
+/// Bits from the kernel, which nobody can guess.
+pub fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
     loop {
         match getrandom(&mut bytes, GetRandomFlags::empty()) {

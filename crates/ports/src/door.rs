@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::SocketAddr;
 
 use homing_core::ids::TaskId;
 
@@ -19,6 +20,16 @@ pub enum Calling {
 /// Tells which task a process is inside of.
 pub trait Callers: Send + Sync {
     fn calling(&self, pid: i32) -> Calling;
+
+    /// The same of the process at the other end of a TCP connection of this machine. One that comes from elsewhere is
+    /// inside of none.
+    fn calling_over(&self, here: SocketAddr, there: SocketAddr) -> Calling;
+}
+
+/// What a caller must know who does not come through the socket.
+pub trait Token: Send + Sync {
+    /// As it is now: it can be changed at any time.
+    fn token(&self) -> io::Result<String>;
 }
 
 /// Variables and their values.

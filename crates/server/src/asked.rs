@@ -18,6 +18,7 @@ use crate::problem::{Answer, Problem};
 
 /// A prompt of 1 MiB, escaped at its worst.
 const BODY_MAX: usize = 8 << 20;
+const BODY_WITHIN: Duration = Duration::from_secs(60);
 const TEXT_MAX: usize = 4 << 10;
 
 /// A body; an empty one says nothing.
@@ -27,7 +28,10 @@ impl<T: Fields + DeserializeOwned> FromRequest<Door> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, _: &Door) -> Answer<Self> {
-        let bytes = axum::body::to_bytes(request.into_body(), BODY_MAX).await;
+        let bytes = axum::body::to_bytes(request.into_body(), BODY_MAX);
+        let bytes = tokio::time::timeout(BODY_WITHIN, bytes).await.map_err(|_| {
+            Problem::slow(&format!("its body did not come within {} s", BODY_WITHIN.as_secs()))
+        })?;
         let bytes = bytes.map_err(|_| {
             Problem::too_large(&format!("a body may have {BODY_MAX} bytes, or it was cut off"))
                 .hint("put what is long into a file, and name the file")

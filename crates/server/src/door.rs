@@ -16,6 +16,8 @@ pub struct Identity {
     pub version: String,
     pub home: String,
     pub socket: String,
+    /// Where it listens on TCP.
+    pub http: Option<String>,
     /// Milliseconds since the epoch.
     pub since: i64,
     /// The user whose processes may call.

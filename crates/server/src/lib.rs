@@ -1,7 +1,10 @@
 //! The door: HTTP/JSON and server-sent events over the runtime, on a unix socket that only its owner can use.
 //!
 //! - `Door` is what every route works on: the runtime's handle, who tells callers apart, who keeps variables.
-//! - `peer` knows who calls. Another user is refused; a caller inside a child's process tree acts as that task.
+//! - `peer` knows who calls through the socket. Another user is refused; a caller inside a child's process tree acts
+//!   as that task.
+//! - `tcp` is the same door for programs that cannot use the socket, and `guard` says who may: the token, the name it
+//!   is called by, the web page it is called from.
 //! - `routes` has one file per verb. A body is one of `homing_core::wire`; a task is `homing_core::view`.
 //! - `problem` is how everything is refused: a code, what, why, and what to try.
 //! - `feed` reads what the journal gains once, for all who follow it.
@@ -16,10 +19,13 @@
 mod asked;
 mod door;
 mod feed;
+mod guard;
 mod peer;
 mod problem;
+mod request_id;
 mod routes;
 mod stream;
+mod tcp;
 
 use std::io;
 use std::time::Duration;
@@ -28,7 +34,9 @@ use axum::Router;
 use tokio::net::UnixListener;
 
 pub use door::{Door, Identity, Stops};
+pub use guard::Guard;
 use peer::Peer;
+pub use tcp::serve as serve_tcp;
 
 /// Connections that are busy get this long to finish once the door closes.
 const CLOSING: Duration = Duration::from_secs(5);
@@ -38,7 +46,7 @@ const CLOSING: Duration = Duration::from_secs(5);
 pub async fn serve(listener: UnixListener, door: Door) -> io::Result<()> {
     let mut stops = door.stops.closing();
     let mut over = door.stops.closing();
-    let routes: Router = routes::all(door);
+    let routes: Router = routes::over_socket(door);
     let routes = routes.into_make_service_with_connect_info::<Peer>();
     let graceful = axum::serve(listener, routes).with_graceful_shutdown(async move {
         // The one who says when is gone: then it is time, too.

@@ -80,11 +80,7 @@ pub(crate) async fn admit(
     let by = match peer.calling(&door) {
         Calling::Inside(task) => By(Some(task)),
         Calling::Outside => By(None),
-        Calling::Unknown => {
-            let why = "the process that made this connection is gone or cannot be seen, so nobody can tell \
-                       whether it is inside a task";
-            return Problem::forbidden("E_CALLER_UNKNOWN", why).into_response();
-        }
+        Calling::Unknown => return Problem::nobody().into_response(),
     };
     request.extensions_mut().insert(by);
     next.run(request).await

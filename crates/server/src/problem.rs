@@ -34,6 +34,25 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, code, "not for this caller", detail)
     }
 
+    /// Over TCP, without the token.
+    pub(crate) fn unknown_caller() -> Self {
+        let status = StatusCode::UNAUTHORIZED;
+        let why = "the header Authorization does not hold this home's token";
+        Self::new(status, "E_TOKEN", "not for this caller", why)
+            .hint("Authorization: Bearer TOKEN, as `homing token` prints it")
+    }
+
+    /// Nobody can tell whether the caller is inside a task.
+    pub(crate) fn nobody() -> Self {
+        let why = "the process that made this connection is gone or cannot be seen, so nobody can tell \
+                   whether it is inside a task";
+        Self::forbidden("E_CALLER_UNKNOWN", why)
+    }
+
+    pub(crate) fn slow(detail: &str) -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "E_SLOW", "the request took too long", detail)
+    }
+
     pub(crate) fn not_found(detail: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, Code::NotFound.word(), "not found", detail)
     }
@@ -164,6 +183,11 @@ impl IntoResponse for Problem {
         // Plain data with text keys: it always has a form as JSON.
         let body = serde_json::to_vec(&self.wire()).unwrap_or_default();
         let kind = HeaderValue::from_static("application/problem+json");
-        (status, [(header::CONTENT_TYPE, kind)], body).into_response()
+        let mut answer = (status, [(header::CONTENT_TYPE, kind)], body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            answer.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+        }
+        answer
     }
 }

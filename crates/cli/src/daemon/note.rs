@@ -22,6 +22,9 @@ pub struct Note {
     pub since: i64,
     pub version: String,
     pub socket: PathBuf,
+    /// Where it listens on TCP.
+    #[serde(default)]
+    pub http: Option<String>,
 }
 
 impl Note {

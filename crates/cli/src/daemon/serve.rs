@@ -20,6 +20,7 @@ use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
+use super::http;
 use super::note::Note;
 use super::socket;
 use super::start::READY;
@@ -37,16 +38,15 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// Runs the daemon until it is told to stop. `turn` is held while one is started by hand; one that a verb started
 /// is detached, and that verb holds it.
-pub fn serve(home: &Home, turn: Option<File>) -> anyhow::Result<u8> {
+pub fn serve(home: &Home, config: &Config, turn: Option<File>) -> anyhow::Result<u8> {
     call_this(c"homing");
     if turn.is_none() {
         // Its terminal is not ours. One that leads a session already needs none.
         let _ = rustix::process::setsid();
     }
-    let config = Config::read(home)?;
     let store = home.hold()?;
     let loop_ = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    loop_.block_on(run(home, &config, store, turn))?;
+    loop_.block_on(run(home, config, store, turn))?;
     Ok(0)
 }
 
@@ -62,13 +62,14 @@ async fn run(
     forget(&homing, &host).await.map_err(Expected::from)?;
     let path = socket::place(home).map_err(|why| home.unusable(&why))?;
     let listener = socket::listen(&path).map_err(|why| home.unusable(&why))?;
-    let note = note(&path)?;
+    let http = http::open(home, &config.http).await?;
+    let note = note(&path, http.as_ref().map(|http| format!("http://{}", http.address)))?;
     note.write(home)?;
     let door = door(home, &homing, &host, config, &note);
     ready(home, &note, turn.is_none())?;
     drop(turn);
     let stops = door.stops.clone();
-    let serving = keep_serving(listener, path.clone(), door);
+    let serving = keep_serving(listener, path.clone(), http, door);
     tokio::pin!(serving);
     let mut closing = stops.closing();
     let served = tokio::select! {
@@ -118,7 +119,7 @@ async fn forget(homing: &Homing, host: &ProcessHost) -> Result<(), homing_runtim
     Ok(())
 }
 
-fn note(socket: &Path) -> Result<Note, std::io::Error> {
+fn note(socket: &Path, http: Option<String>) -> Result<Note, std::io::Error> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Note {
         pid: std::process::id(),
@@ -126,6 +127,7 @@ fn note(socket: &Path) -> Result<Note, std::io::Error> {
         since: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         socket: socket.to_owned(),
+        http,
     })
 }
 
@@ -135,6 +137,7 @@ fn door(home: &Home, homing: &Homing, host: &ProcessHost, config: &Config, note:
         version: note.version.clone(),
         home: home.dir().display().to_string(),
         socket: note.socket.display().to_string(),
+        http: note.http.clone(),
         since: note.since,
         uid: rustix::process::geteuid().as_raw(),
     };
@@ -153,6 +156,9 @@ fn door(home: &Home, homing: &Homing, host: &ProcessHost, config: &Config, note:
 fn ready(home: &Home, note: &Note, detached: bool) -> Result<(), Expected> {
     if !detached {
         out::warn(&format!("homing: daemon {} serves {}", note.pid, note.socket.display()));
+        if let Some(http) = &note.http {
+            out::warn(&format!("homing: and {http}, for whoever has the token: homing token"));
+        }
         return Ok(());
     }
     let mut stdout = std::io::stdout().lock();
@@ -164,12 +170,15 @@ fn ready(home: &Home, note: &Note, detached: bool) -> Result<(), Expected> {
 }
 
 /// Serves at the path. A socket that somebody removed is made again: whoever is connected stays so.
-async fn keep_serving(listener: UnixListener, path: PathBuf, door: Door) {
+async fn keep_serving(listener: UnixListener, path: PathBuf, http: Option<http::Open>, door: Door) {
     let mut closing = door.stops.closing();
     let mut serving = JoinSet::new();
     let mut file = socket::file(&path);
     let mut pause = PAUSE_MIN;
     serving.spawn(homing_server::serve(listener, door.clone()));
+    if let Some(http) = http {
+        serving.spawn(homing_server::serve_tcp(http.listener, http.guard, door.clone()));
+    }
     loop {
         let removed = tokio::select! {
             removed = removed(&path, file) => removed,

@@ -5,6 +5,7 @@ use homing_core::wire::{Status, Stopping};
 use homing_hosts::system::processes::ended;
 use homing_store::Holder;
 
+use crate::config::Config;
 use crate::daemon::{self, Note};
 use crate::expected::Expected;
 use crate::home::Home;
@@ -36,6 +37,14 @@ enum What {
         /// Was started by a verb: leave the terminal, and say on standard output when it is ready
         #[arg(long, hide = true)]
         detached: bool,
+
+        /// Listen on TCP, too, for programs that have the token; [http] listen in homing.toml says the same
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        http: Option<String>,
+
+        /// Let --http be an address that other machines can reach
+        #[arg(long)]
+        beyond_loopback: bool,
     },
     /// See that a daemon runs
     Start {
@@ -62,26 +71,33 @@ enum What {
 }
 
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
-    match args.what {
-        What::Run { detached: true } => serve_detached(home),
-        What::Run { detached: false } => {
+    match &args.what {
+        What::Run { detached: true, .. } => serve_detached(home),
+        What::Run { detached: false, http, beyond_loopback } => {
+            let mut config = Config::read(home)?;
+            if let Some(listen) = http {
+                config.http.listen.clone_from(listen);
+            }
+            config.http.beyond_loopback |= beyond_loopback;
             home.make()?;
             let turn = daemon::turn(home)?;
-            daemon::serve(home, Some(turn))
+            daemon::serve(home, &config, Some(turn))
         }
-        What::Start { json } => {
+        &What::Start { json } => {
             // One that is being killed may still be connected to: then the next one is asked.
             let talk = Talk::with(home)?;
             told(&blocking(talk.ask(async |client| client.status().await))?, json)
         }
-        What::Stop { children, json } => stop(home, children, json),
-        What::Status { json } => status(home, json),
+        &What::Stop { children, json } => stop(home, children, json),
+        &What::Status { json } => status(home, json),
     }
 }
 
 /// What goes wrong is told to whoever started it, who tells people.
 fn serve_detached(home: &Home) -> anyhow::Result<u8> {
-    let served = daemon::serve(home, None);
+    let served = Config::read(home)
+        .map_err(Into::into)
+        .and_then(|config| daemon::serve(home, &config, None));
     if let Err(why) = &served
         && let Some(expected) = why.downcast_ref::<Expected>()
     {
@@ -147,8 +163,9 @@ fn told(status: &Status, json: bool) -> anyhow::Result<u8> {
         out::json(status)?;
         return Ok(0);
     }
+    let http = status.http.as_ref().map(|http| format!("http      {http}\n")).unwrap_or_default();
     let text = format!(
-        "daemon    {} since {}\nversion   {}\nhome      {}\nsocket    {}\nhosts     {}\njournal   {} lines\n",
+        "daemon    {} since {}\nversion   {}\nhome      {}\nsocket    {}\n{http}hosts     {}\njournal   {} lines\n",
         status.pid,
         status.since,
         status.version,

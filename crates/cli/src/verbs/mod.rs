@@ -20,5 +20,6 @@ pub mod retry;
 pub mod run;
 pub mod send;
 pub mod show;
+pub mod token;
 pub mod wait;
 pub mod why;

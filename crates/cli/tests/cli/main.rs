@@ -6,6 +6,7 @@ mod cancel;
 mod daemon;
 mod demo;
 mod home;
+mod http;
 mod idle;
 mod inbox;
 mod launch;

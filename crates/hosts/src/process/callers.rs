@@ -1,6 +1,8 @@
 //! Which task a process is inside of: found by walking up its parents to a shim of ours. What a command leaves
 //! behind stays below its shim, which is a subreaper, so nothing gets out by forking.
 
+use std::net::SocketAddr;
+
 use homing_core::ids::TaskId;
 use homing_ports::door::{Callers, Calling};
 use homing_shim::claim;
@@ -8,6 +10,7 @@ use homing_shim::processes::{Process, parent_of};
 use homing_shim::run_dir::RunDir;
 
 use super::ProcessHost;
+use crate::system::connections;
 
 /// Longer chains are taken for something that moves while it is looked at.
 const STEPS_MAX: usize = 1_000;
@@ -23,6 +26,26 @@ impl Callers for ProcessHost {
             }
         }
         Calling::Unknown
+    }
+
+    fn calling_over(&self, here: SocketAddr, there: SocketAddr) -> Calling {
+        let ours = there.ip().to_canonical().is_loopback() || there.ip() == here.ip();
+        if !ours {
+            return Calling::Outside;
+        }
+        let holders = match connections::holders(there, here) {
+            Ok(Some(holders)) => holders,
+            // The connection has no owner any more: it was closed, and who made it may be gone.
+            Ok(None) | Err(_) => return Calling::Unknown,
+        };
+        // A connection may be held by several, as after a fork. Held by nobody that can be seen: another user's.
+        let all: Vec<Calling> = holders.into_iter().map(|pid| self.calling(pid)).collect();
+        let inside = all.iter().find(|calling| matches!(calling, Calling::Inside(_)));
+        match inside {
+            Some(inside) => *inside,
+            None if all.contains(&Calling::Unknown) => Calling::Unknown,
+            None => Calling::Outside,
+        }
     }
 }
 

@@ -34,10 +34,28 @@ use serde::de::DeserializeOwned;
 
 use crate::door::Door;
 use crate::feed::Feed;
+use crate::guard::{self, Guard};
 use crate::peer;
 use crate::problem::{Answer, Problem};
+use crate::request_id;
 
-pub(crate) fn all(door: Door) -> Router {
+/// For whoever comes through the socket.
+pub(crate) fn over_socket(door: Door) -> Router {
+    let admit = middleware::from_fn_with_state(door.clone(), peer::admit);
+    numbered(all(&door).layer(admit), door)
+}
+
+/// For whoever comes over TCP.
+pub(crate) fn over_tcp(door: Door, guard: Guard) -> Router {
+    let admit = middleware::from_fn_with_state((door.clone(), guard), guard::admit);
+    numbered(all(&door).layer(admit), door)
+}
+
+fn numbered(routes: Router<Door>, door: Door) -> Router {
+    routes.layer(middleware::from_fn(request_id::number)).with_state(door)
+}
+
+fn all(door: &Door) -> Router<Door> {
     let feed = Feed::new(door.homing.clone());
     Router::new()
         .route("/v1/tasks", get(list::list).post(launch::launch))
@@ -66,8 +84,6 @@ pub(crate) fn all(door: Door) -> Router {
         .fallback(nowhere)
         .method_not_allowed_fallback(not_so)
         .layer(Extension(feed))
-        .layer(middleware::from_fn_with_state(door.clone(), peer::admit))
-        .with_state(door)
 }
 
 async fn nowhere(uri: Uri) -> Problem {

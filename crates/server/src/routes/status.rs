@@ -16,6 +16,7 @@ pub(crate) async fn status(State(door): State<Door>, Query(_): Query<Nothing>) -
         version: who.version.clone(),
         home: who.home.clone(),
         socket: who.socket.clone(),
+        http: who.http.clone(),
         since: iso(who.since),
         hosts: door.homing.hosts(),
         head: *door.homing.head().borrow(),

@@ -13,4 +13,5 @@ mod read;
 mod refused;
 mod scene;
 mod streams;
+mod tcp;
 mod verbs;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +16,7 @@ use homing_core::view::TaskView;
 use homing_core::wire::{Launch, Problem};
 use homing_core::words::State;
 use homing_hosts::system::SystemClock;
-use homing_ports::door::{Callers, Calling, Keeps, Vars};
+use homing_ports::door::{Callers, Calling, Keeps, Token, Vars};
 use homing_ports::memory::ids::MemoryIds;
 use homing_runtime::{Homing, Runtime};
 use homing_server::{Door, Identity, Stops};
@@ -28,6 +29,9 @@ use tokio::task::JoinHandle;
 /// Longer than anything here takes; only a test that fails waits so long.
 pub const LONG: Duration = Duration::from_secs(30);
 
+/// What a caller over TCP must know.
+pub const TOKEN: &str = "homing_sesame";
+
 /// Says of every caller what a test tells it to, and keeps variables in memory.
 #[derive(Debug)]
 pub struct Around {
@@ -35,12 +39,23 @@ pub struct Around {
     /// How often it was asked who calls.
     pub asked: AtomicUsize,
     pub kept: Mutex<BTreeMap<TaskId, Vars>>,
+    pub token: Mutex<String>,
 }
 
 impl Callers for Around {
     fn calling(&self, _: i32) -> Calling {
         self.asked.fetch_add(1, Ordering::Relaxed);
         *self.calling.lock().unwrap()
+    }
+
+    fn calling_over(&self, _: SocketAddr, _: SocketAddr) -> Calling {
+        self.calling(0)
+    }
+}
+
+impl Token for Around {
+    fn token(&self) -> io::Result<String> {
+        Ok(self.token.lock().unwrap().clone())
     }
 }
 
@@ -74,6 +89,7 @@ pub struct Open {
     pub homing: Homing,
     pub stops: Stops,
     pub serving: JoinHandle<io::Result<()>>,
+    pub door: Door,
 }
 
 impl Scene {
@@ -85,6 +101,7 @@ impl Scene {
                 calling: Mutex::new(Calling::Outside),
                 asked: AtomicUsize::new(0),
                 kept: Mutex::default(),
+                token: Mutex::new(TOKEN.to_owned()),
             }),
             limits: Limits { fresh_ms: 0, reprobe_ms: 20, ..Limits::default() },
             presets: BTreeMap::new(),
@@ -112,6 +129,7 @@ impl Scene {
             version: "1.2.3".to_owned(),
             home: self.dir.path().display().to_string(),
             socket: self.socket().display().to_string(),
+            http: None,
             since: 0,
             uid: self.uid,
         };
@@ -126,8 +144,8 @@ impl Scene {
         };
         drop(std::fs::remove_file(self.socket()));
         let listener = UnixListener::bind(self.socket()).unwrap();
-        let serving = tokio::spawn(homing_server::serve(listener, door));
-        Open { client: Client::new(self.socket()), homing, stops, serving }
+        let serving = tokio::spawn(homing_server::serve(listener, door.clone()));
+        Open { client: Client::new(self.socket()), homing, stops, serving, door }
     }
 
     /// From now on, every caller is inside this task, or none. Who calls is found out once a connection.

@@ -138,14 +138,7 @@ impl Runtime {
             failures: 0,
             unfired: 0,
         };
-        let loop_ = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        let loop_ = loop_.map_err(|error| StoreError::Unavailable { what: error.to_string() })?;
-        let closing = Closing(Arc::clone(&replies));
-        spawn("homing-decider", move || {
-            // Falls after the decider, whatever ends it: then nobody can ask any more.
-            let _closing = closing;
-            loop_.block_on(decider.run());
-        })?;
+        decide(decider, Closing(Arc::clone(&replies)))?;
         // Someone at a door, as far as the library can tell.
         let by = Caller::Person;
         Ok(Homing {
@@ -161,6 +154,17 @@ impl Runtime {
             by,
         })
     }
+}
+
+/// On a thread of its own.
+fn decide(decider: Decider, closing: Closing) -> Result<(), StoreError> {
+    let loop_ = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let loop_ = loop_.map_err(|error| StoreError::Unavailable { what: error.to_string() })?;
+    spawn("homing-decider", move || {
+        // Falls after the decider, whatever ends it: then nobody can ask any more.
+        let _closing = closing;
+        loop_.block_on(decider.run());
+    })
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use homing_core::ids::TaskId;
 use homing_core::refs::ParentRef;
 
 use crate::expected::Expected;
@@ -25,10 +26,15 @@ pub fn named_parent() -> Result<Option<ParentRef>, Expected> {
 
 /// Who reads here: the task around this process, the named parent, or the inbox of the command line.
 pub fn parent() -> Result<ParentRef, Expected> {
-    if let Some(task) = set("HOMING_TASK").and_then(|task| task.parse().ok()) {
+    if let Some(task) = task() {
         return Ok(ParentRef::Task(task));
     }
     Ok(named_parent()?.unwrap_or(ParentRef::Inbox { name: "cli".into(), key: None }))
+}
+
+/// The task around this process.
+pub fn task() -> Option<TaskId> {
+    set("HOMING_TASK").and_then(|task| task.parse().ok())
 }
 
 /// The values of the variables that were named.

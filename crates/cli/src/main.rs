@@ -71,6 +71,7 @@ enum Verb {
     Daemon(verbs::daemon::Args),
     Config(verbs::config::Args),
     Token(verbs::token::Args),
+    Mcp(verbs::mcp::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }
@@ -129,6 +130,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Verb::Daemon(args) => verbs::daemon::run(&home, &args),
         Verb::Config(args) => verbs::config::run(&home, &args),
         Verb::Token(args) => verbs::token::run(&home, &args),
+        Verb::Mcp(args) => verbs::mcp::run(&home, &args),
         Verb::Doctor(args) => doctor::run(&home, &args),
         Verb::Completions(args) => completions::run(args),
     }

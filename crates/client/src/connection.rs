@@ -53,7 +53,7 @@ impl Call {
     fn request(self, place: &Place) -> Result<Request<Full<Bytes>>, Error> {
         let mut request = Request::builder().method(self.method).uri(self.path);
         request = match place {
-            Place::Socket(_) => request.header(HOST, "homing"),
+            Place::Socket(_) | Place::Within(_) => request.header(HOST, "homing"),
             Place::Tcp { address, token } => {
                 let token = HeaderValue::from_str(&format!("Bearer {token}"));
                 let mut token =
@@ -121,6 +121,7 @@ impl Client {
                 let stream = UnixStream::connect(path).await.map_err(|why| unreachable(&why))?;
                 shake(stream).await.map_err(|why| unreachable(&why))
             }
+            Place::Within(connect) => shake((connect.0)()).await.map_err(|why| unreachable(&why)),
             Place::Tcp { address, .. } => {
                 let stream = TcpStream::connect(address).await.map_err(|why| unreachable(&why))?;
                 // Requests are small, and waited for.

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use homing_core::wire::Problem;
 use homing_core::words::Code;
+use tokio::io::DuplexStream;
 
 use connection::Connection;
 pub use events::{Event, Events, Parts};
@@ -50,17 +51,23 @@ impl Error {
 }
 
 /// Where a daemon is reached.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 enum Place {
     Socket(PathBuf),
     Tcp { address: String, token: String },
+    Within(Within),
 }
+
+/// Makes a connection within this process.
+#[derive(Clone)]
+struct Within(Arc<dyn Fn() -> DuplexStream + Send + Sync>);
 
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(path) => path.display().fmt(out),
             Self::Tcp { address, .. } => out.write_str(address),
+            Self::Within(_) => out.write_str("this process"),
         }
     }
 }
@@ -88,6 +95,11 @@ impl Client {
     /// Of the daemon that listens at `127.0.0.1:7117`, say; the token is what `homing token` prints.
     pub fn over_tcp(address: impl Into<String>, token: impl Into<String>) -> Self {
         Self::at(Place::Tcp { address: address.into(), token: token.into() })
+    }
+
+    /// Of a door in this very process: whoever makes the connection says who calls.
+    pub fn within(connect: impl Fn() -> DuplexStream + Send + Sync + 'static) -> Self {
+        Self::at(Place::Within(Within(Arc::new(connect))))
     }
 
     fn at(place: Place) -> Self {

@@ -409,6 +409,9 @@ pub struct Status {
     pub http: Option<String>,
     pub since: String,
     pub hosts: Vec<String>,
+    /// Launches that `homing.toml` has names for.
+    #[serde(default)]
+    pub presets: Vec<String>,
     /// Number of the last journal line.
     pub head: u64,
 }

@@ -6,6 +6,7 @@
 //! - `tcp` is the same door for programs that cannot use the socket, and `guard` says who may: the token, the name it
 //!   is called by, the web page it is called from.
 //! - `routes` has one file per verb. A body is one of `homing_core::wire`; a task is `homing_core::view`.
+//! - `mcp` is the same as tools for agents.
 //! - `problem` is how everything is refused: a code, what, why, and what to try.
 //! - `feed` reads what the journal gains once, for all who follow it.
 //! - `stream` writes events to readers of any speed. One who is behind pulls from the ledger by a cursor, so a slow
@@ -20,6 +21,7 @@ mod asked;
 mod door;
 mod feed;
 mod guard;
+mod mcp;
 mod peer;
 mod problem;
 mod request_id;

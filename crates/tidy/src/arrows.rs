@@ -6,7 +6,7 @@ use crate::cargo::Package;
 use std::path::Path;
 
 /// A crate and the crates it may be built from.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("core", &[]),
     ("ports", &["core"]),
     ("store", &["core", "ports"]),
@@ -14,13 +14,14 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("rooms", &["core", "ports"]),
     ("shim", &[]),
     ("runtime", &["core", "ports"]),
-    ("server", &["core", "ports", "runtime"]),
+    ("server", &["core", "ports", "runtime", "client", "mcp"]),
     ("client", &["core"]),
+    ("mcp", &["core", "client"]),
     (
         "cli",
         &[
             "core", "ports", "store", "hosts", "rooms", "shim", "runtime", "server", "client",
-            "testkit",
+            "mcp", "testkit",
         ],
     ),
     ("testkit", &["core", "ports"]),

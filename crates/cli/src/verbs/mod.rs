@@ -13,6 +13,7 @@ pub mod inbox;
 pub mod launch;
 pub mod logs;
 pub mod ls;
+pub mod mcp;
 pub mod output;
 pub mod owned;
 pub mod resume;

@@ -10,6 +10,7 @@ mod http;
 mod idle;
 mod inbox;
 mod launch;
+mod mcp;
 mod output;
 mod read;
 mod real;

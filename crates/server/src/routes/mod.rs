@@ -35,6 +35,7 @@ use serde::de::DeserializeOwned;
 use crate::door::Door;
 use crate::feed::Feed;
 use crate::guard::{self, Guard};
+use crate::mcp;
 use crate::peer;
 use crate::problem::{Answer, Problem};
 use crate::request_id;
@@ -42,17 +43,24 @@ use crate::request_id;
 /// For whoever comes through the socket.
 pub(crate) fn over_socket(door: Door) -> Router {
     let admit = middleware::from_fn_with_state(door.clone(), peer::admit);
-    numbered(all(&door).layer(admit), door)
+    numbered(with_tools(&door).layer(admit), door)
 }
 
 /// For whoever comes over TCP.
 pub(crate) fn over_tcp(door: Door, guard: Guard) -> Router {
     let admit = middleware::from_fn_with_state((door.clone(), guard), guard::admit);
-    numbered(all(&door).layer(admit), door)
+    numbered(with_tools(&door).layer(admit), door)
 }
 
 fn numbered(routes: Router<Door>, door: Door) -> Router {
     routes.layer(middleware::from_fn(request_id::number)).with_state(door)
+}
+
+/// All routes, and the tools that use them.
+fn with_tools(door: &Door) -> Router<Door> {
+    let routes = all(door);
+    let service = mcp::service(door, routes.clone().with_state(door.clone()));
+    routes.route_service("/mcp", service)
 }
 
 fn all(door: &Door) -> Router<Door> {

@@ -19,6 +19,7 @@ pub(crate) async fn status(State(door): State<Door>, Query(_): Query<Nothing>) -
         http: who.http.clone(),
         since: iso(who.since),
         hosts: door.homing.hosts(),
+        presets: door.presets.keys().cloned().collect(),
         head: *door.homing.head().borrow(),
     })
 }

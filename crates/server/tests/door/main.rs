@@ -9,6 +9,7 @@ mod connections;
 mod deliveries;
 mod environment;
 mod launch;
+mod mcp;
 mod read;
 mod refused;
 mod scene;

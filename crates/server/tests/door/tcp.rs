@@ -14,12 +14,12 @@ use tokio::task::JoinHandle;
 use crate::scene::{LONG, Open, Scene, TOKEN, ask, problem, soon};
 
 /// The door on TCP beside the socket.
-struct Tcp {
+pub struct Tcp {
     address: SocketAddr,
     serving: JoinHandle<std::io::Result<()>>,
 }
 
-async fn listen(scene: &Scene, open: &Open) -> Tcp {
+pub async fn listen(scene: &Scene, open: &Open) -> Tcp {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let guard = Guard {
@@ -37,7 +37,7 @@ impl Tcp {
     }
 
     /// Sends a request as it is, and reads all that comes back.
-    async fn raw(&self, request: &str) -> String {
+    pub async fn raw(&self, request: &str) -> String {
         let (address, request) = (self.address, request.to_owned());
         let answer = tokio::task::spawn_blocking(move || {
             let mut stream = TcpStream::connect(address).unwrap();
@@ -50,12 +50,12 @@ impl Tcp {
         soon(answer).await.unwrap()
     }
 
-    async fn get(&self, path: &str, headers: &[&str]) -> String {
+    pub async fn get(&self, path: &str, headers: &[&str]) -> String {
         let headers = headers.join("\r\n");
         self.raw(&format!("GET {path} HTTP/1.1\r\n{headers}\r\nConnection: close\r\n\r\n")).await
     }
 
-    async fn close(self, open: Open) {
+    pub async fn close(self, open: Open) {
         open.close().await;
         soon(self.serving).await.unwrap().unwrap();
     }

@@ -10,6 +10,9 @@ use std::process::{Command, Stdio};
 pub const CONFORMANCE: &[&str] =
     &["node@22.23.3", "@modelcontextprotocol/conformance@0.2.0-alpha.12"];
 
+pub const CLAUDE: &[&str] = &["@anthropic-ai/claude-code@2.1.325"];
+pub const OPENCODE: &[&str] = &["opencode-ai@1.18.33"];
+
 /// Programs in a folder of their own.
 #[derive(Debug, Clone)]
 pub struct Programs {
@@ -32,6 +35,11 @@ impl Programs {
                 .map_err(|why| why.to_string())?;
         }
         Ok(Self { bin: folder.join("node_modules/.bin") })
+    }
+
+    /// A file of one of the packages.
+    pub fn file(&self, path: &str) -> PathBuf {
+        self.bin.join("..").join(path)
     }
 
     /// One of them, which finds the others.

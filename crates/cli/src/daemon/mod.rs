@@ -19,7 +19,7 @@ use crate::home::Home;
 
 pub use note::Note;
 pub use serve::serve;
-pub use start::{ensure, turn};
+pub use start::{apart, ensure, turn};
 
 /// Speaks with the daemon that runs now; none when none answers.
 pub fn running(home: &Home) -> Result<Option<(Note, Client)>, Expected> {

@@ -137,17 +137,17 @@ fn spawn(home: &Home) -> Result<Told, Expected> {
     let unusable = |why: std::io::Error| home.unusable(&why);
     let (mut said, says) = std::io::pipe().map_err(unusable)?;
     let log = private().append(true).create(true).open(home.log()).map_err(unusable)?;
-    // This very program, even when another one has taken its place on disk.
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0("homing").arg("--home").arg(home.dir()).args(["daemon", "run", "--detached"]);
+    let mut command = this_program(home, "--apart");
     for mark in MARKS {
         command.env_remove(mark);
     }
     // Threads that read now and then need no heap of their own; none of this reaches a command.
     command.env("MALLOC_ARENA_MAX", "2");
     command.stdin(Stdio::null()).stdout(says).stderr(log).current_dir("/");
-    // Nobody waits for it: it goes on when this process has ended.
-    drop(command.spawn().map_err(unusable)?);
+    let apart = command.status().map_err(unusable)?;
+    if !apart.success() {
+        return Err(unusable(std::io::Error::other("no process can be made")));
+    }
     // The writing end is the daemon's alone, so that its end is seen.
     drop(command);
     let (tell, told) = mpsc::channel();
@@ -159,6 +159,21 @@ fn spawn(home: &Home) -> Result<Told, Expected> {
     });
     let text = told.recv_timeout(READY_WITHIN).unwrap_or_default();
     Ok(read(home, &text))
+}
+
+/// Starts the daemon and ends at once, so that the daemon is nobody's child: an agent that ends with all that it started, and
+/// all that these started, does not end what others wait for.
+pub fn apart(home: &Home) -> Result<u8, Expected> {
+    let mut command = this_program(home, "--detached");
+    drop(command.spawn().map_err(|why| home.unusable(&why))?);
+    Ok(0)
+}
+
+/// This very program, even when another one has taken its place on disk.
+fn this_program(home: &Home, how: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("homing").arg("--home").arg(home.dir()).args(["daemon", "run", how]);
+    command
 }
 
 fn read(home: &Home, text: &str) -> Told {

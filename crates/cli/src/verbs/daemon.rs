@@ -38,7 +38,11 @@ enum What {
         #[arg(long, hide = true)]
         detached: bool,
 
-        /// Listen on TCP, too, for programs that have the token; [http] listen in homing.toml says the same
+        /// Start one that is detached, and end: it is nobody's child then
+        #[arg(long, hide = true)]
+        apart: bool,
+
+        /// Listen on TCP, too, for programs that have the token; the section http of homing.toml says the same
         #[arg(long, value_name = "ADDRESS:PORT")]
         http: Option<String>,
 
@@ -72,8 +76,9 @@ enum What {
 
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     match &args.what {
+        What::Run { apart: true, .. } => Ok(daemon::apart(home)?),
         What::Run { detached: true, .. } => serve_detached(home),
-        What::Run { detached: false, http, beyond_loopback } => {
+        What::Run { detached: false, apart: false, http, beyond_loopback } => {
             let mut config = Config::read(home)?;
             if let Some(listen) = http {
                 config.http.listen.clone_from(listen);

@@ -14,22 +14,44 @@ pub struct Home {
 
 impl Home {
     pub fn new(settings: &str) -> Self {
+        Self::with(0, settings)
+    }
+
+    /// One whose daemon always listens at the same port.
+    pub fn at(port: u16) -> Self {
+        Self::with(port, "")
+    }
+
+    fn with(port: u16, settings: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let text = format!("[http]\nlisten = \"127.0.0.1:0\"\n{settings}");
+        let text = format!("[http]\nlisten = \"127.0.0.1:{port}\"\n{settings}");
         fs::write(dir.path().join("homing.toml"), text).unwrap();
         Self { dir }
     }
 
+    pub fn dir(&self) -> &std::path::Path {
+        self.dir.path()
+    }
+
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_homing"));
-        command.env("HOMING_HOME", self.dir.path()).env("XDG_RUNTIME_DIR", self.dir.path());
+        self.around(&mut command);
         command
+    }
+
+    /// Any program that is to find this home.
+    pub fn around(&self, command: &mut Command) {
+        command.env("HOMING_HOME", self.dir.path()).env("XDG_RUNTIME_DIR", self.dir.path());
     }
 
     pub fn homing<const N: usize>(&self, words: [&str; N]) -> Output {
         let said = self.command().args(words).output().unwrap();
         assert!(said.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said.stderr));
         said
+    }
+
+    pub fn json<const N: usize>(&self, words: [&str; N]) -> serde_json::Value {
+        serde_json::from_slice(&self.homing(words).stdout).unwrap()
     }
 
     /// Where the daemon listens; started if it does not run.

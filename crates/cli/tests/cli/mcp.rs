@@ -312,6 +312,21 @@ fn tasks_of_one_parent_are_listed_and_ended_together_and_others_are_not() {
     assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
 }
 
+/// Some agents end with all that they started, and all that these started, by the parents of processes.
+#[test]
+fn n17_the_daemon_that_an_agents_tools_started_is_not_below_them() {
+    let scene = scene();
+    let mut agent = Agent::new(&scene, &[]);
+    agent.call("background_list", json!({}));
+    let status = scene.homing(["daemon", "status", "--json"]).json();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", status["pid"])).unwrap();
+    let parent = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(1).unwrap();
+    let ours = [agent.child.as_ref().unwrap().id(), std::process::id()];
+    assert!(ours.iter().all(|pid| pid.to_string() != parent), "{stat}");
+    agent.leave();
+    assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
+}
+
 /// What a task wrote is data, whatever it looks like.
 #[test]
 fn r5_a_result_cannot_step_out_of_its_fence() {

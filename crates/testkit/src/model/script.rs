@@ -1,0 +1,105 @@
+//! What a model is told to do, by lines in the prompt itself:
+//!
+//! ```text
+//! @say TEXT                 text of the answer
+//! @tool NAME JSON           calls a tool, and goes on below once its result is there
+//! @loop NAME JSON           calls the same tool again and again, for ever
+//! @delay MS                 waits
+//! @stall                    says nothing more, and keeps the stream open
+//! @cut                      breaks the stream off
+//! @no-finish                ends the stream without saying how it ended
+//! @length                   ends because it was too long
+//! @empty                    ends well with nothing said
+//! @status CODE [SECONDS]    refuses with this status; SECONDS: when to try again
+//! @overflow                 refuses because the prompt is too long
+//! ```
+//!
+//! A prompt without any such line is answered with `ok`. A model keeps nothing between requests: how far it has come is told by
+//! the results of tools that follow the prompt.
+
+use serde_json::Value;
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Act {
+    Say(String),
+    Tool { name: String, input: Value },
+    Delay(u64),
+    Stall,
+    Cut,
+    NoFinish,
+    Length,
+    Empty,
+    Status { code: u16, after: Option<u64> },
+    Overflow,
+}
+
+/// What is done in one request.
+pub fn acts(prompt: &str, results: usize) -> Vec<Act> {
+    let mut parts: Vec<Vec<Act>> = vec![Vec::new()];
+    for line in prompt.lines() {
+        let line = line.trim();
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let act = match word {
+            "@say" => Act::Say(rest.to_owned()),
+            "@tool" | "@loop" => tool(rest),
+            "@delay" => Act::Delay(rest.parse().unwrap_or(0)),
+            "@stall" => Act::Stall,
+            "@cut" => Act::Cut,
+            "@no-finish" => Act::NoFinish,
+            "@length" => Act::Length,
+            "@empty" => Act::Empty,
+            "@overflow" => Act::Overflow,
+            "@status" => {
+                let mut numbers = rest.split(' ');
+                let code = numbers.next().and_then(|code| code.parse().ok()).unwrap_or(500);
+                Act::Status { code, after: numbers.next().and_then(|after| after.parse().ok()) }
+            }
+            _ => continue,
+        };
+        if let Some(part) = parts.last_mut() {
+            part.push(act);
+        }
+        if word == "@tool" {
+            parts.push(Vec::new());
+        }
+        if word == "@loop" {
+            let last = parts.len() - 1;
+            return parts.swap_remove(results.min(last));
+        }
+    }
+    if parts == [Vec::new()] {
+        return vec![Act::Say("ok".to_owned())];
+    }
+    let last = parts.len() - 1;
+    parts.swap_remove(results.min(last))
+}
+
+fn tool(rest: &str) -> Act {
+    let (name, input) = rest.split_once(' ').unwrap_or((rest, "{}"));
+    let input = serde_json::from_str(input).unwrap_or_else(|_| Value::Object(Default::default()));
+    Act::Tool { name: name.to_owned(), input }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_script_goes_on_after_each_result() {
+        let prompt =
+            "For people.\n@say one\n@tool look {\"at\": 1}\n  @say two\n@tool end\n@say three";
+        let say = |text: &str| Act::Say(text.to_owned());
+        let tool = |name: &str, input| Act::Tool { name: name.to_owned(), input };
+        assert_eq!(acts(prompt, 0), [say("one"), tool("look", json!({"at": 1}))]);
+        assert_eq!(acts(prompt, 1), [say("two"), tool("end", json!({}))]);
+        assert_eq!(acts(prompt, 2), [say("three")]);
+        assert_eq!(acts(prompt, 9), [say("three")]);
+        assert_eq!(acts("Hello.", 0), [say("ok")]);
+        let endless = "@loop same {}\n@say never";
+        assert_eq!(acts(endless, 0), acts(endless, 40));
+        assert_eq!(acts("@status 429 7", 0), [Act::Status { code: 429, after: Some(7) }]);
+    }
+}

@@ -13,6 +13,7 @@ mod ledger;
 mod order;
 mod out;
 mod progress;
+mod setup;
 mod talk;
 mod token;
 mod verbs;
@@ -72,6 +73,7 @@ enum Verb {
     Config(verbs::config::Args),
     Token(verbs::token::Args),
     Mcp(verbs::mcp::Args),
+    Setup(verbs::setup::Args),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }
@@ -107,6 +109,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
     if let Verb::Completions(args) = cli.verb {
         return completions::run(args);
     }
+    let named = cli.home.is_some();
     let home = Home::find(cli.home)?;
     match cli.verb {
         Verb::Demo(args) => verbs::demo::run(&args),
@@ -131,6 +134,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Verb::Config(args) => verbs::config::run(&home, &args),
         Verb::Token(args) => verbs::token::run(&home, &args),
         Verb::Mcp(args) => verbs::mcp::run(&home, &args),
+        Verb::Setup(args) => verbs::setup::run(&home, named, &args),
         Verb::Doctor(args) => doctor::run(&home, &args),
         Verb::Completions(args) => completions::run(args),
     }

@@ -20,6 +20,7 @@ pub mod resume;
 pub mod retry;
 pub mod run;
 pub mod send;
+pub mod setup;
 pub mod show;
 pub mod token;
 pub mod wait;

@@ -177,6 +177,30 @@ fn opencode_launches_gets_a_handle_at_once_and_the_result_comes_later() {
     comes_home(&scene, &gate, "inbox:mcp/");
 }
 
+/// What `homing setup` writes, their own programs read.
+#[test]
+fn claude_code_and_opencode_find_the_tools_where_setup_put_them() {
+    let scene = Scene::new();
+    let listed = |mut agent: Command, name: &str| {
+        let path = agent.get_envs().find(|(key, _)| *key == "PATH").and_then(|(_, path)| path);
+        let path = path.map(ToOwned::to_owned);
+        let place = scene.around(&mut agent);
+        if let Some(path) = path {
+            agent.env("PATH", path);
+        }
+        let mut setup = scene.home.command();
+        setup.env("HOME", &place).env("XDG_CONFIG_HOME", place.join("config"));
+        let done = setup.env_remove("CLAUDE_CONFIG_DIR").args(["setup", name]).output().unwrap();
+        assert!(done.status.success(), "{}", both(&done));
+        both(&agent.args(["mcp", "list"]).output().unwrap())
+    };
+    let claude = listed(Programs::of(CLAUDE).unwrap().command("claude"), "claude");
+    assert!(claude.contains("homing") && claude.contains("Connected"), "{claude}");
+    let opencode = Programs::of(OPENCODE).unwrap().file("opencode-linux-x64/bin/opencode");
+    let opencode = listed(Command::new(opencode), "opencode");
+    assert!(opencode.contains("homing") && opencode.contains("connected"), "{opencode}");
+}
+
 /// Waits for the end, which does not come before the client's patience ends.
 fn impatient(tool: &str, gate: &str) -> String {
     let launch = json!({

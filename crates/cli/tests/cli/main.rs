@@ -18,6 +18,7 @@ mod resume;
 mod run;
 mod scene;
 mod settings;
+mod setup;
 mod stream;
 mod upgrade;
 mod usage;

@@ -18,6 +18,7 @@
 
 pub mod claim;
 pub mod frames;
+pub mod lean;
 pub mod nursery;
 pub mod processes;
 mod reaper;

@@ -13,6 +13,7 @@ use homing_ports::door::Keeps;
 use homing_ports::store::TaskQuery;
 use homing_runtime::{Homing, Runtime};
 use homing_server::{Door, Identity, Stops};
+use homing_shim::lean::let_go_of_code;
 use homing_shim::processes::{Process, call_this};
 use homing_shim::run_dir::private;
 use homing_store::SqliteStore;
@@ -67,6 +68,8 @@ async fn run(
     note.write(home)?;
     let door = door(home, &homing, &host, config, &note);
     ready(home, &note, turn.is_none())?;
+    // What it began with is not needed any more; one that cannot let go of it is only larger.
+    drop(let_go_of_code());
     drop(turn);
     let stops = door.stops.clone();
     let serving = keep_serving(listener, path.clone(), http, door);

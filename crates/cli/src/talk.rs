@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use homing_client::{Client, Error};
 use homing_core::wire::{Accepted, Launch};
-use homing_runtime::Code;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::{JoinSet, LocalSet};
 
@@ -19,8 +18,6 @@ const WAIT: Duration = Duration::from_secs(60);
 const AT_ONCE: usize = 64;
 /// Questions to a daemon that dies, or to its store that fails.
 const TRIES: u32 = 20;
-/// Between two questions to a store that failed.
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// Speaks with the daemon of a home; when that one dies, with the next. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -48,17 +45,14 @@ impl Talk {
         let mut client = self.client.clone();
         let mut tries = 0;
         loop {
-            match ask(&client).await {
+            let error = match ask(&client).await {
                 Ok(answer) => return Ok(answer),
-                Err(Error::Unreachable { .. } | Error::CutOff { .. }) if tries < TRIES => {}
-                Err(error)
-                    if matches!(error.code(), Some(Code::Unavailable | Code::Unsure))
-                        && tries < TRIES =>
-                {
-                    tokio::time::sleep(PAUSE).await;
-                }
-                Err(error) => return Err(error.into()),
-            }
+                Err(error) => error,
+            };
+            let Some(pause) = error.passes().filter(|_| tries < TRIES) else {
+                return Err(error.into());
+            };
+            tokio::time::sleep(pause).await;
             tries += 1;
             let home = self.home.clone();
             let found = tokio::task::spawn_blocking(move || daemon::ensure(&home)).await;

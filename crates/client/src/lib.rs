@@ -13,6 +13,7 @@ pub mod verbs;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use homing_core::wire::Problem;
 use homing_core::words::Code;
@@ -49,6 +50,20 @@ impl Error {
         }
     }
 }
+
+impl Error {
+    /// What may pass by itself: after how long the same can be asked again, of the daemon that is there by then.
+    pub fn passes(&self) -> Option<Duration> {
+        match (self, self.code()) {
+            (Self::Unreachable { .. } | Self::CutOff { .. }, _) => Some(Duration::ZERO),
+            (_, Some(Code::Unavailable | Code::Unsure)) => Some(PAUSE),
+            (Self::Problem(_) | Self::Odd { .. }, _) => None,
+        }
+    }
+}
+
+/// Until a store that failed is asked again.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Where a daemon is reached.
 #[derive(Clone)]

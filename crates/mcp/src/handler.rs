@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use homing_client::{Client, Error};
-use homing_core::words::Code;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
     JsonObject, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
@@ -27,7 +26,6 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(45);
 const PROGRESS: Duration = Duration::from_secs(10);
 /// Questions to a daemon that dies, or to its store that fails.
 const TRIES: u32 = 20;
-const PAUSE: Duration = Duration::from_millis(500);
 
 const INSTRUCTIONS: &str = "\
 Homing runs agents in the background and keeps their outcomes. background_task returns at once: go on with other work, \
@@ -63,17 +61,14 @@ impl Call<'_> {
         let mut tries = 0;
         loop {
             let client = self.daemon.client(&self.context.extensions).await.map_err(Sorry)?;
-            match ask(client).await {
+            let error = match ask(client).await {
                 Ok(answer) => return Ok(answer),
-                Err(Error::Unreachable { .. } | Error::CutOff { .. }) if tries < TRIES => {}
-                Err(error)
-                    if matches!(error.code(), Some(Code::Unavailable | Code::Unsure))
-                        && tries < TRIES =>
-                {
-                    tokio::time::sleep(PAUSE).await;
-                }
-                Err(error) => return Err(error.into()),
-            }
+                Err(error) => error,
+            };
+            let Some(pause) = error.passes().filter(|_| tries < TRIES) else {
+                return Err(error.into());
+            };
+            tokio::time::sleep(pause).await;
             tries += 1;
         }
     }

@@ -130,16 +130,17 @@ pub(crate) async fn admit(
         return shown_to(origin, StatusCode::NO_CONTENT.into_response());
     }
     let open = OPEN.contains(&request.uri().path());
-    match guard.is_known(headers) {
-        Ok(true) => {}
-        Ok(false) if open => {}
+    let calling = match guard.is_known(headers) {
+        Ok(true) => ends.calling(&door).await,
+        // Nobody is looked for who is told nothing.
+        Ok(false) if open => Calling::Outside,
         Ok(false) => return shown_to(origin, Problem::unknown_caller().into_response()),
         Err(problem) => return shown_to(origin, problem.into_response()),
-    }
-    let by = match ends.calling(&door).await {
+    };
+    let by = match calling {
         Calling::Inside(task) => By(Some(task)),
         Calling::Outside => By(None),
-        Calling::Unknown => return Problem::nobody().into_response(),
+        Calling::Unknown => return shown_to(origin, Problem::nobody().into_response()),
     };
     request.extensions_mut().insert(by);
     shown_to(origin, next.run(request).await)

@@ -9,7 +9,9 @@ pub mod openai;
 pub mod script;
 
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
@@ -18,10 +20,10 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, post};
+use futures_core::Stream;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 
 /// A request, as far as it matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -169,9 +171,29 @@ fn answer(reply: Reply) -> Response {
         Reply::Stream(parts) => {
             let (chunks, taken) = mpsc::channel::<Result<String, io::Error>>(4);
             tokio::spawn(speak(parts, chunks));
-            let body = Body::from_stream(ReceiverStream::new(taken));
+            let body = Body::from_stream(Chunks { taken, rests: false });
             ([("content-type", "text/event-stream")], body).into_response()
         }
+    }
+}
+
+/// What is said, each piece sent before the next is looked at: so it is heard even when the next one breaks off.
+struct Chunks {
+    taken: mpsc::Receiver<Result<String, io::Error>>,
+    rests: bool,
+}
+
+impl Stream for Chunks {
+    type Item = Result<String, io::Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if std::mem::take(&mut self.rests) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let next = self.taken.poll_recv(context);
+        self.rests = next.is_ready();
+        next
     }
 }
 

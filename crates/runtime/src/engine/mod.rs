@@ -119,8 +119,12 @@ impl Engine {
             self.asked.remove(request);
         }
         if let Input::Expired { purge, .. } = &mut input {
-            // What may still begin to run, or is heard of now, is somebody's to stop.
-            let heard = |id: &TaskId| self.parked.contains_key(id) && !active(Bug::StaleLoadCounts);
+            // What may still begin to run, or is heard of now, is somebody's to stop. One who only asks keeps nothing.
+            let reports = |input: &Input| input.request().is_none();
+            let heard = |id: &TaskId| {
+                let parked = self.parked.get(id).is_some_and(|parked| parked.iter().any(reports));
+                parked && !active(Bug::StaleLoadCounts)
+            };
             purge.tasks.retain(|id| !self.flights.is_starting_any(*id) && !heard(id));
         }
         self.run(input, now);

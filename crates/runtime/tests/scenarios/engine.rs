@@ -213,6 +213,20 @@ fn retention_takes_no_task_that_may_still_begin_to_run_or_is_just_heard_of() {
     assert!(wanted.contains(&EffectKey::Abort(id(), 1)), "{wanted:?}");
 }
 
+/// Somebody who reads a task again and again does not keep it for ever.
+#[test]
+fn retention_takes_a_task_that_is_only_asked_for() {
+    let mut engine = Engine::start(Memory::default(), Limits::default(), now());
+    engine.take(Input::Read { request: 1, task: id() }, now());
+    assert_eq!(keys(&commit(&mut engine)), [EffectKey::Load(id())], "it is being read");
+    assert!(is_taken(&mut engine, 2), "past its retention, and nobody reports anything of it");
+    engine.loaded(id(), None, engine.world().head, now());
+    // It may have been read before it went: it is read once more.
+    engine.loaded(id(), None, engine.world().head, now());
+    let told = commit(&mut engine).replies;
+    assert!(matches!(told.as_slice(), [Reply { answer: Told::Refused { .. }, .. }]), "{told:?}");
+}
+
 #[test]
 fn r1_a_command_that_a_reboot_caught_while_it_was_started_is_not_started_again() {
     for (plain, rebooted, opens) in [(true, true, false), (true, false, true), (false, true, true)]

@@ -307,6 +307,9 @@ fn tasks_of_one_parent_are_listed_and_ended_together_and_others_are_not() {
     assert_eq!(listed["tasks"].as_array().unwrap().len(), 3);
     let (ended, _) = other.call("background_cancel", json!({"task_id": apart}));
     assert_eq!(ended["cancelled"][0]["already_ended"], false);
+    // Not left running when its daemon stops.
+    let (task, _) = other.call("background_output", json!({"task_id": apart, "wait": "40s"}));
+    assert_eq!(task["state"], "cancelled");
     agent.leave();
     other.leave();
     assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));

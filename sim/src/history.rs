@@ -472,8 +472,11 @@ impl<'p> History<'p> {
             }
             (Some(Waits::Child(task, attempt, turn)), _) => self.unblock(task, attempt, turn),
             (Some(Waits::Lease(_)), Told::Leased { lease: Some(lease) }) => self.leased(*lease),
-            // Its consumer went away: as the decider does it.
-            (None, Told::Leased { lease: Some(lease) }) => self.input(Input::LetGo(*lease)),
+            (None, told) => {
+                if let Some(engine) = &mut self.engine {
+                    engine.unheard(told, self.now);
+                }
+            }
             _ => {}
         }
         Ok(())

@@ -285,11 +285,9 @@ impl Decider {
         }
     }
 
-    /// A lease that nobody heard of is nobody's: another consumer may be waiting.
     fn answer(&mut self, reply: Reply) {
-        let unheard = self.replies.answer(reply);
-        if let Some(Told::Leased { lease: Some(lease) }) = unheard {
-            self.engine.take(Input::LetGo(lease), self.time.now());
+        if let Some(unheard) = self.replies.answer(reply) {
+            self.engine.unheard(&unheard, self.time.now());
         }
     }
 

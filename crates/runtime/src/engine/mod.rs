@@ -444,6 +444,13 @@ impl Engine {
         still
     }
 
+    /// Nobody listens for this reply any more: a lease that nobody heard of is nobody's, and another consumer may wait.
+    pub fn unheard(&mut self, told: &Told, now: Moment) {
+        if let Told::Leased { lease: Some(lease) } = told {
+            self.take(Input::LetGo(*lease), now);
+        }
+    }
+
     /// Pairs of the table asked so far; starts to keep them.
     pub fn visits(&mut self) -> &BTreeSet<(State, Event)> {
         self.visits.get_or_insert_with(BTreeSet::new)

@@ -32,14 +32,13 @@ pub async fn open(home: &Home, http: &Http) -> Result<Option<Open>, Expected> {
         what: format!("cannot listen at {address}: {why}"),
         hint: "another port in [http] listen of homing.toml; port 0 takes any that is free".into(),
     };
-    let listener = TcpListener::bind(address).await.map_err(unusable)?;
-    let address = listener.local_addr().map_err(unusable)?;
-    let lower = |all: &[String]| all.iter().map(|each| each.to_ascii_lowercase()).collect();
     let guard = Guard {
         token: Arc::new(token),
-        hosts: lower(&http.hosts),
+        hosts: http.hosts.iter().map(|each| each.to_ascii_lowercase()).collect(),
         origins: http.origins.iter().map(|each| origin(each)).collect::<Result<_, _>>()?,
     };
+    let listener = TcpListener::bind(address).await.map_err(unusable)?;
+    let address = listener.local_addr().map_err(unusable)?;
     Ok(Some(Open { listener, address, guard }))
 }
 

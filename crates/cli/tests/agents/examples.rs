@@ -3,14 +3,20 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use homing_testkit::npm::{CONFORMANCE, Programs};
 
 use crate::home::Home;
 
-/// A port that was free a moment ago: a daemon that comes back listens at the same one.
+/// A port for a daemon that goes and comes back: free, and not one that the kernel gives to whoever asks for any.
 fn port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let first = 20_000 + u16::try_from(std::process::id() % 5_000).unwrap();
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    (0..2_000)
+        .map(|_| first + NEXT.fetch_add(1, Ordering::Relaxed))
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .unwrap()
 }
 
 fn example(name: &str) -> PathBuf {

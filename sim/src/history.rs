@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use homing_core::effect::{Effect, EffectKey};
 use homing_core::ids::{AskId, TaskId};
-use homing_core::input::{Input, Request};
+use homing_core::input::{Input, Outgoing, Request};
 use homing_core::limits::Limits;
 use homing_core::refs::ParentRef;
 use homing_core::reply::{Reply, Told};
@@ -49,6 +49,8 @@ pub(crate) enum Ev {
     ParentTurnEnds(ParentRef, std::sync::Arc<str>),
     ParentAnswers(ParentRef, homing_core::ids::DebriefId),
     Poll(ParentRef),
+    /// Somebody sees to what was refused.
+    Redrive(Outgoing),
 }
 
 /// After this tick nothing fails any more.
@@ -261,6 +263,7 @@ impl<'p> History<'p> {
             Ev::ParentTurnEnds(who, turn) => self.parent_turn_ends(&who, &turn),
             Ev::ParentAnswers(who, key) => self.parent_answers(&who, key),
             Ev::Poll(who) => self.poll(&who),
+            Ev::Redrive(what) => self.redrive(what),
         }
         Ok(None)
     }

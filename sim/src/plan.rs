@@ -370,7 +370,7 @@ impl Plan {
         }
         let crash = Op::Crash { in_recovery: rng.below(3) as u32, apply: rng.chance(50) };
         ops.push((20 + rng.below(3_000), crash));
-        if rng.chance(30) {
+        if rng.chance(40) {
             scenes::play(&mut rng, &mut jobs, &mut ops);
         }
         sweeps(seed, count, &mut ops);

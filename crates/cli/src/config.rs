@@ -1,5 +1,7 @@
 //! `homing.toml` in the home: every default, in one table. What is not known is refused with the nearest.
 
+mod receivers;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ use toml::{Table, Value};
 
 use crate::expected::Expected;
 use crate::home::Home;
+pub use receivers::Receivers;
 
 const NAME: &str = "homing.toml";
 /// Both streams of an attempt together.
@@ -30,6 +33,7 @@ pub struct Config {
     /// Bytes stored of a result.
     pub result: usize,
     pub http: Http,
+    pub receivers: Receivers,
     pub presets: BTreeMap<String, Launch>,
     /// The keys that the file names, as `section.key`.
     named: Vec<String>,
@@ -39,7 +43,8 @@ impl Default for Config {
     fn default() -> Self {
         let (presets, named) = (BTreeMap::new(), Vec::new());
         let (limits, http) = (Limits::default(), Http::default());
-        Self { limits, spool: SPOOL, result: RESULT, http, presets, named }
+        let receivers = Receivers::default();
+        Self { limits, spool: SPOOL, result: RESULT, http, receivers, presets, named }
     }
 }
 
@@ -164,6 +169,8 @@ const KEYS: &[Key] = keys! {
     }
 };
 
+/// Sections of tables, each with a name of its own.
+const NAMED: [&str; 3] = ["presets", "rooms", "webhooks"];
 /// Tables of their own.
 const PER: [&str; 2] = ["providers", "models"];
 
@@ -202,10 +209,13 @@ impl Config {
             };
             match section.as_str() {
                 "presets" => config.take_presets(inside)?,
+                "webhooks" => config.receivers.take_webhooks(inside)?,
+                "rooms" => config.receivers.take_rooms(inside)?,
                 known if sections().contains(&known) => config.take(known, inside)?,
                 other => return Err(not_known("section", other, sections())),
             }
         }
+        config.receivers.check()?;
         Ok(config)
     }
 
@@ -297,7 +307,7 @@ impl Config {
         let mut config = self.clone();
         let mut text = String::new();
         let mut section = "";
-        for each in sections().into_iter().filter(|each| *each != "presets") {
+        for each in sections() {
             for key in KEYS.iter().filter(|key| key.section == each) {
                 if each != section {
                     section = each;
@@ -323,6 +333,7 @@ impl Config {
                 per(&mut text, "models", &self.limits.models)?;
             }
         }
+        self.receivers.told(&mut text)?;
         for (name, preset) in &self.presets {
             writeln!(text, "\n[presets.{name:?}]")?;
             let fields = serde_json::to_value(preset).unwrap_or_default();
@@ -348,7 +359,7 @@ type Wrong = (String, String);
 fn sections() -> Vec<&'static str> {
     let mut all: Vec<&str> = KEYS.iter().map(|key| key.section).collect();
     all.dedup();
-    all.push("presets");
+    all.extend(NAMED);
     all.sort_unstable();
     all.dedup();
     all

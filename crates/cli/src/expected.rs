@@ -214,6 +214,8 @@ fn refused(code: Code) -> u8 {
         | Code::DepthExceeded
         | Code::OriginUnhandled
         | Code::RoomClosed
+        | Code::ReceiverRefused
+        | Code::OnItsWay
         | Code::AbortUnconfirmed
         | Code::LivingLimit
         | Code::LineageUnknown

@@ -198,6 +198,12 @@ impl Client {
         self.json(Call::post(path, &wire::Nothing {})?).await
     }
 
+    /// Sends again what rests: `db_…`, or `po_…`.
+    pub async fn redrive(&self, key: &str) -> Result<wire::Redriven, Error> {
+        let path = format!("/v1/deliveries/{}/redrive", escaped(key));
+        self.json(Call::post(path, &wire::Nothing {})?).await
+    }
+
     /// Acknowledges one generation of a task.
     pub async fn ack_notice(&self, task: TaskId, generation: u32) -> Result<wire::Acked, Error> {
         self.ack(&format!("{task}/{generation}")).await

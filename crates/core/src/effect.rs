@@ -200,13 +200,8 @@ pub fn task_wants(task: &Task, out: &mut Vec<Effect>) {
 
 /// What a sealed debrief wants done now. A task takes its debriefs as turns of its own.
 pub fn debrief_wants(debrief: &Debrief, world: &World, out: &mut Vec<Effect>) {
-    let pushed = match &debrief.parent {
-        ParentRef::Conversation(_) | ParentRef::Session { .. } | ParentRef::Webhook(_) => {
-            world.ready(&debrief.parent) == Ready::Yes
-        }
-        ParentRef::None | ParentRef::Inbox { .. } | ParentRef::Task(_) => false,
-    };
-    if pushed && debrief.is_to_be_sent() {
+    let pushed = debrief.parent.is_pushed_to();
+    if pushed && debrief.is_to_be_sent() && world.ready(&debrief.parent) == Ready::Yes {
         let parent = debrief.parent.clone();
         out.push(Effect::Deliver { debrief: debrief.id, parent, tries: debrief.tries });
     }

@@ -82,8 +82,19 @@ pub enum DeliveryFact {
         why: Arc<str>,
         retry_after_ms: Option<u64>,
     },
+    /// The parent is there and will never take it.
+    Refused {
+        why: Arc<str>,
+    },
     /// It will never be taken: the parent is not there.
     Gone,
+}
+
+/// Something on its way out, by its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outgoing {
+    Debrief(DebriefId),
+    Post(PostId),
 }
 
 /// What became of a post.
@@ -174,6 +185,11 @@ pub enum Input {
         task: TaskId,
         origin: Origin,
     },
+    /// What rests is to be sent again, under its key.
+    Redrive {
+        request: Request,
+        what: Outgoing,
+    },
     /// A consumer asks for the next debrief of an inbox; one that `stays` waits for it to come.
     Lease {
         request: Request,
@@ -260,6 +276,8 @@ pub enum Then {
     Heirs(ParentRef),
     /// Give a debrief that no consumer has to one that waits for it.
     Offer(DebriefId),
+    /// Nothing is on its way to this parent any more: what rests and is to be sent again goes.
+    Again(ParentRef),
     /// Look whether a sealed debrief is wholly settled.
     Withdraw(DebriefId),
     /// Answer those who wait for a task's end.
@@ -299,6 +317,7 @@ impl Input {
             Self::Release { .. }
             | Self::Answer { .. }
             | Self::Forget { .. }
+            | Self::Redrive { .. }
             | Self::Lease { .. }
             | Self::LetGo(_)
             | Self::Ack { receipt: Receipt::Debrief(_), .. }
@@ -328,6 +347,7 @@ impl Input {
             | Self::Read { request, .. }
             | Self::Wait { request, .. }
             | Self::Reroute { request, .. }
+            | Self::Redrive { request, .. }
             | Self::Lease { request, .. }
             | Self::Expired { request, .. }
             | Self::Ack { request, .. } => Some(*request),

@@ -43,6 +43,13 @@ pub struct Debrief {
     /// A marker was posted in its place: it stays in the inbox and is not sent by itself any more.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parked: bool,
+    /// Why its last send came to nothing, as the driver says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Arc<str>>,
+    /// It rests, and somebody wants it sent again: it goes, in the order of these lines, once nothing else is on
+    /// its way to its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<u64>,
 }
 
 impl Debrief {
@@ -59,11 +66,7 @@ impl Debrief {
             self.state = DeliveryState::Sealed;
             self.next = 0;
         }
-        let pushed = match self.parent {
-            ParentRef::Conversation(_) | ParentRef::Session { .. } | ParentRef::Webhook(_) => true,
-            ParentRef::None | ParentRef::Inbox { .. } | ParentRef::Task(_) => false,
-        };
-        if pushed && self.state == DeliveryState::Sealed {
+        if self.parent.is_pushed_to() && self.state == DeliveryState::Sealed {
             self.tries = self.tries.max(1);
         }
     }
@@ -116,6 +119,9 @@ pub struct Post {
     pub next: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
+    /// Why its last try came to nothing, as the room says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Arc<str>>,
     /// When it was over, by the wall clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<i64>,

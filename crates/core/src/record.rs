@@ -190,6 +190,13 @@ pub enum OutboxRecord {
         code: Option<Code>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         parked: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Arc<str>>,
+    },
+    /// One that rests is to be sent again: now, or once nothing else is on its way to its parent.
+    DebriefAgain {
+        debrief: DebriefId,
+        waits: bool,
     },
     PostSealed {
         post: Box<Post>,
@@ -200,6 +207,12 @@ pub enum OutboxRecord {
         next: u64,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Arc<str>>,
+    },
+    /// One that its room would not take is to be posted again.
+    PostAgain {
+        post: PostId,
     },
 }
 
@@ -247,9 +260,11 @@ impl OutboxRecord {
     pub fn key(&self) -> String {
         match self {
             Self::Sealed { debrief } => debrief.id.to_string(),
-            Self::DebriefMoved { debrief, .. } => debrief.to_string(),
+            Self::DebriefMoved { debrief, .. } | Self::DebriefAgain { debrief, .. } => {
+                debrief.to_string()
+            }
             Self::PostSealed { post } => post.id.to_string(),
-            Self::PostMoved { post, .. } => post.to_string(),
+            Self::PostMoved { post, .. } | Self::PostAgain { post } => post.to_string(),
         }
     }
 
@@ -257,8 +272,10 @@ impl OutboxRecord {
         match self {
             Self::Sealed { .. } => "sealed",
             Self::DebriefMoved { .. } => "debrief_moved",
+            Self::DebriefAgain { .. } => "debrief_again",
             Self::PostSealed { .. } => "post_sealed",
             Self::PostMoved { .. } => "post_moved",
+            Self::PostAgain { .. } => "post_again",
         }
     }
 }

@@ -125,6 +125,14 @@ impl ParentRef {
         }
     }
 
+    /// Whether what it is owed is brought to it.
+    pub fn is_pushed_to(&self) -> bool {
+        match self {
+            Self::Conversation(_) | Self::Session { .. } | Self::Webhook(_) => true,
+            Self::None | Self::Inbox { .. } | Self::Task(_) => false,
+        }
+    }
+
     /// Whether consumers fetch what it is owed.
     pub fn is_drained(&self) -> bool {
         matches!(self, Self::Inbox { .. })

@@ -80,6 +80,10 @@ pub enum Told {
     Rerouted {
         task: TaskId,
     },
+    /// It is sent again: now, or once what is on its way to the same parent has arrived.
+    Redriven {
+        waits: bool,
+    },
     /// Nothing was changed.
     Refused {
         code: Code,

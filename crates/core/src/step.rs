@@ -165,7 +165,9 @@ fn touch(world: &World, change: &Change, touched: &mut Touched) {
         Change::Record(Record::Task(id, _)) => {
             touched.tasks.insert(*id);
         }
-        Change::Record(Record::Outbox(OutboxRecord::DebriefMoved { debrief, .. })) => {
+        Change::Record(Record::Outbox(
+            OutboxRecord::DebriefMoved { debrief, .. } | OutboxRecord::DebriefAgain { debrief, .. },
+        )) => {
             touched.debriefs.insert(*debrief);
             if let Some(known) = world.debrief(*debrief) {
                 touched.parents.insert(known.parent.clone());
@@ -178,7 +180,9 @@ fn touch(world: &World, change: &Change, touched: &mut Touched) {
         Change::Record(Record::Outbox(OutboxRecord::PostSealed { post })) => {
             touched.posts.insert(post.id);
         }
-        Change::Record(Record::Outbox(OutboxRecord::PostMoved { post, .. })) => {
+        Change::Record(Record::Outbox(
+            OutboxRecord::PostMoved { post, .. } | OutboxRecord::PostAgain { post },
+        )) => {
             touched.posts.insert(*post);
             touched.posts.extend(world.post_after(*post));
         }

@@ -76,6 +76,17 @@ pub struct OriginView {
     pub thread: Option<Arc<str>>,
 }
 
+impl OriginView {
+    pub fn of(origin: &Origin) -> Self {
+        Self {
+            kind: origin.kind.word().to_owned(),
+            room: Arc::clone(&origin.room),
+            address: Arc::clone(&origin.address),
+            thread: origin.thread.clone(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultView {
     /// What is not text in it is replaced; none when only the reference is given.
@@ -109,6 +120,8 @@ pub struct DeliveryView {
     pub key: Option<DebriefId>,
     pub code: Option<Code>,
     pub attempts: u32,
+    /// Why the last send came to nothing, while it has not arrived.
+    pub why: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +130,7 @@ pub struct RoomView {
     pub state: String,
     pub key: Option<PostId>,
     pub code: Option<Code>,
+    pub why: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,7 +159,7 @@ impl TaskView {
             model: task.model().map(ToString::to_string),
             session: task.session.as_ref().map(session),
             parent: (*task.parent).clone(),
-            origin: brief.origin.as_ref().map(origin),
+            origin: brief.origin.as_ref().map(OriginView::of),
             batch: batch(&task.batch),
             depth: task.depth,
             created_at: iso(task.created.wall),
@@ -240,15 +254,7 @@ fn room(post: Option<&Post>) -> RoomView {
         state: post.map_or("none", |post| post.state.word()).to_owned(),
         key: post.map(|post| post.id),
         code: post.and_then(|post| post.code),
-    }
-}
-
-fn origin(origin: &Origin) -> OriginView {
-    OriginView {
-        kind: origin.kind.word().to_owned(),
-        room: Arc::clone(&origin.room),
-        address: Arc::clone(&origin.address),
-        thread: origin.thread.clone(),
+        why: post.filter(|post| !post.state.is_over()).and_then(|post| post.why.clone()),
     }
 }
 
@@ -287,6 +293,7 @@ fn delivery(task: &Task, debrief: Option<&Debrief>) -> DeliveryView {
         key,
         code: code.or_else(|| debrief.and_then(|debrief| debrief.code)),
         attempts: debrief.map_or(0, |debrief| debrief.tries),
+        why: debrief.filter(|debrief| !debrief.state.is_over()).and_then(|open| open.why.clone()),
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::fact::AskKind;
-use crate::ids::{AskId, DebriefId, TaskId};
+use crate::ids::{AskId, DebriefId, PostId, TaskId};
 use crate::refs::ParentRef;
-use crate::view::TaskView;
+use crate::view::{OriginView, TaskView};
 use crate::words::{Cause, Code, DeliveryState, State};
 
 /// A body whose fields can be named: what is not one of them is refused with the nearest.
@@ -344,6 +344,8 @@ pub struct NoticeView {
     /// What acknowledges it alone.
     pub key: String,
     pub ended_at: Option<String>,
+    /// Why its debrief's last send came to nothing.
+    pub why: Option<Arc<str>>,
 }
 
 /// What a parent is owed.
@@ -351,6 +353,31 @@ pub struct NoticeView {
 pub struct Inbox {
     pub parent: ParentRef,
     pub notices: Vec<NoticeView>,
+}
+
+/// The body of a request to a webhook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Hook {
+    Debrief(Delivered),
+    Message(Posting),
+}
+
+/// What was asked for again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Redriven {
+    pub key: String,
+    /// Something else is on its way to the same parent, and goes first.
+    pub waits: bool,
+}
+
+/// One message on its way to a room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Posting {
+    pub key: PostId,
+    pub origin: OriginView,
+    /// What is not text in it is replaced.
+    pub text: String,
 }
 
 /// One debrief on its way to a consumer.

@@ -109,6 +109,8 @@ fn a_debrief_reads_back() {
         code: Some(Code::HandshakeFailed),
         closed: Some(8),
         parked: true,
+        why: Some("it answered 410".into()),
+        again: Some(9),
     };
     reads_back(&full);
     let (origin, lease) = (None, None);
@@ -120,6 +122,8 @@ fn a_debrief_reads_back() {
         code: None,
         closed: None,
         parked: false,
+        why: None,
+        again: None,
         ..full
     };
     reads_back(&bare);
@@ -149,11 +153,12 @@ fn a_post_reads_back() {
             tries: 1,
             next: 2,
             code: Some(Code::RoomClosed),
+            why: Some("not a member".into()),
             closed: Some(3),
         };
         reads_back(&post);
         reads_back(&OutboxRecord::PostSealed {
-            post: Box::new(Post { code: None, closed: None, ..post }),
+            post: Box::new(Post { code: None, why: None, closed: None, ..post }),
         });
     }
 }

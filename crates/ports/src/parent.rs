@@ -1,6 +1,6 @@
 //! The seams to those who are told: parents, rooms and telemetry.
 
-use homing_core::ids::{DebriefId, PostId};
+use homing_core::ids::{DebriefId, PostId, TaskId};
 use homing_core::input::{DeliveryFact, ParentFact, PostFact};
 use homing_core::refs::{Origin, ParentRef};
 use homing_core::telemetry::Completion;
@@ -12,6 +12,8 @@ use crate::host::Flight;
 pub struct Delivery {
     pub key: DebriefId,
     pub parent: ParentRef,
+    /// Task and generation of each end that it tells, in its order.
+    pub notices: Vec<(TaskId, u32)>,
     pub text: Vec<u8>,
     /// Sends before this one. Above 0, the parent is asked first whether it has the key.
     pub tries: u32,
@@ -19,6 +21,12 @@ pub struct Delivery {
 
 /// Someone who delegates and is told.
 pub trait Parent: Send + Sync {
+    /// Whether there is one of this name, as far as that is known beforehand; else why not.
+    fn check(&self, parent: &ParentRef) -> Result<(), String> {
+        let _ = parent;
+        Ok(())
+    }
+
     /// Whether it is between turns: `Between`, `TurnBegan`, `Unreachable` or `Deleted`.
     fn look(&self, parent: ParentRef) -> Flight<'_, ParentFact>;
 

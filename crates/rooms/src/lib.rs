@@ -1,5 +1,8 @@
 //! One file per room kind. A room takes messages under a key and never decides what is said in it.
+//!
+//! A webhook is a parent as well: a program elsewhere that is told by a request.
 
 #![forbid(unsafe_code)]
 
 pub mod memory;
+pub mod webhook;

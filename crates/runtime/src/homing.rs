@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use homing_core::ids::{AskId, DebriefId, TaskId};
-use homing_core::input::{DeliveryFact, Input, ParentFact, Receipt, Request};
+use homing_core::input::{DeliveryFact, Input, Outgoing, ParentFact, Receipt, Request};
 use homing_core::limits::Limits;
 use homing_core::nearest;
 use homing_core::payload::Payload;
@@ -151,6 +151,7 @@ impl Homing {
             known.map_err(|why| Refused::because(Code::Invalid, why))?;
         }
         let spec = launch.spec(host.caps());
+        self.can_be_told(&spec.parent)?;
         if let Some(origin) = &spec.brief.origin
             && !matches!(origin.kind, OriginKind::Other(_))
             && !self.ports.rooms.contains_key(&*origin.room)
@@ -162,6 +163,24 @@ impl Homing {
             ));
         }
         Ok(Box::new(spec))
+    }
+
+    /// A parent that nobody can bring anything to is none.
+    fn can_be_told(&self, parent: &ParentRef) -> Result<(), Refused> {
+        let word = parent.to_string();
+        let word = word.split([':', '@']).next().unwrap_or_default();
+        let known = match (self.ports.parents.get(word), parent) {
+            (Some(driver), _) => driver.check(parent),
+            (None, ParentRef::Webhook(name)) => Err(nearest::unknown("webhook", name, [])),
+            (None, _) => Ok(()),
+        };
+        known.map_err(|why| Refused::because(Code::Invalid, why))
+    }
+
+    /// Sends again what rests: one that its receiver refused, or for which a line in a room stands.
+    pub async fn redrive(&self, what: Outgoing) -> Result<bool, Refused> {
+        let told = self.ask(|request| Input::Redrive { request, what }).await?;
+        the_answer!(told, Told::Redriven { waits } => waits)
     }
 
     fn launching(&self, request: Request, spec: Box<Spec>) -> Input {

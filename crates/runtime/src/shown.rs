@@ -173,7 +173,17 @@ pub fn owed(reader: &dyn Reader, parent: &ParentRef) -> Result<Vec<NoticeView>, 
         }
     })?;
     found.sort_by_key(|(seq, _)| *seq);
-    Ok(found.into_iter().map(|(_, notice)| notice).collect())
+    let mut found: Vec<NoticeView> = found.into_iter().map(|(_, notice)| notice).collect();
+    if parent.is_pushed_to() {
+        let mut last: Option<Debrief> = None;
+        for notice in &mut found {
+            if last.as_ref().map(|known| known.id) != notice.debrief {
+                last = notice.debrief.map(|key| find_debrief(reader, key)).transpose()?.flatten();
+            }
+            notice.why = last.as_ref().and_then(|known| known.why.clone());
+        }
+    }
+    Ok(found)
 }
 
 /// Whoever drains an inbox without naming a key drains them all.
@@ -199,6 +209,7 @@ fn notice_view(task: &Task, notice: &Notice) -> NoticeView {
         debrief: notice.debrief,
         key: format!("{}/{}", task.id, notice.generation),
         ended_at: task.ended.filter(|_| latest).map(|at| iso(at.wall)),
+        why: None,
     }
 }
 

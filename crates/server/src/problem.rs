@@ -109,6 +109,7 @@ fn because(code: Code, why: &str) -> Problem {
         Code::NotEnded => "wait for its end, or send it words with /send",
         Code::Ended => "resume it with a prompt, or launch anew",
         Code::AskClosed => "GET /v1/asks lists what is open",
+        Code::OnItsWay => "GET /v1/tasks/{id}/why of a task in it tells how far it is",
         Code::OwnAsk => "a person answers it, from outside the asking task",
         Code::DepthExceeded => "do it in this task, or let the parent launch it",
         Code::LivingLimit => "wait for some to end, or cancel them",
@@ -119,6 +120,7 @@ fn because(code: Code, why: &str) -> Problem {
         | Code::TelemetryFallback
         | Code::OriginUnhandled
         | Code::RoomClosed
+        | Code::ReceiverRefused
         | Code::AbortUnconfirmed
         | Code::LineageUnknown
         | Code::LineageCycle
@@ -147,12 +149,14 @@ fn kind(code: Code) -> (StatusCode, &'static str) {
         | Code::TelemetryFallback
         | Code::OriginUnhandled
         | Code::RoomClosed
+        | Code::ReceiverRefused
         | Code::AbortUnconfirmed
         | Code::KeyReused
         | Code::NotEnded
         | Code::Ended
         | Code::CannotPrompt
         | Code::AskClosed
+        | Code::OnItsWay
         | Code::CascadeIncomplete
         | Code::Stopping => (StatusCode::CONFLICT, "not as things stand"),
     }

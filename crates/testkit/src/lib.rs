@@ -2,6 +2,7 @@
 //!
 //! - `model`: a model on loopback that obeys its prompt, as two APIs.
 //! - `npm`: real programs, installed at fixed versions.
+//! - `receiver`: a program elsewhere that is told by webhooks.
 //! - `scripted`: a host that obeys scripts, for tests of whatever drives hosts.
 //! - `sequences`: what real hosts were seen to do, as data.
 
@@ -9,5 +10,6 @@
 
 pub mod model;
 pub mod npm;
+pub mod receiver;
 pub mod scripted;
 pub mod sequences;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use homing_core::compose::{DebriefFacts, Entry, compose};
 use homing_core::effect::Effect;
 use homing_core::ids::DebriefId;
-use homing_core::input::{DeliveryFact, Input, ParentFact, PostFact, Receipt};
+use homing_core::input::{DeliveryFact, Input, Outgoing, ParentFact, PostFact, Receipt};
 use homing_core::payload::Payload;
 use homing_core::refs::ParentRef;
 use homing_core::reply::Lease;
+use homing_core::words::{Code, DeliveryState};
 
 use super::{Ev, History, Msg, Waits, limits};
 use crate::invariants::Violation;
@@ -105,6 +106,12 @@ impl History<'_> {
             return Ok(DeliveryFact::Gone);
         }
         let known = parent.received.get(&key).cloned();
+        if known.is_none() && webhook && self.noisy(20) {
+            let most = *self.rng.pick(&[2_000, 60_000]);
+            let wait = self.rng.below(most);
+            self.after(wait, Ev::Redrive(Outgoing::Debrief(key)));
+            return Ok(DeliveryFact::Refused { why: "not like this".into() });
+        }
         if let Some(known) = known.filter(|known| known.answered || webhook) {
             let text = Some(Payload::from("the parent's answer"));
             let fact = if known.answered && !webhook {
@@ -206,6 +213,10 @@ impl History<'_> {
             return Ok(PostFact::Failed { why: "slow down".into(), retry_after_ms: Some(2_000) });
         }
         if self.noisy(2) {
+            if self.rng.chance(50) {
+                let wait = self.rng.below(60_000);
+                self.after(wait, Ev::Redrive(Outgoing::Post(post)));
+            }
             return Ok(PostFact::Closed { why: "not in the room".into() });
         }
         let text =
@@ -222,6 +233,32 @@ impl History<'_> {
             });
         }
         Ok(PostFact::Posted)
+    }
+
+    /// Asks until it is known to be wanted again, or is over.
+    pub(super) fn redrive(&mut self, what: Outgoing) {
+        let closed = DeliveryState::Undeliverable;
+        let (refused, done) = match what {
+            Outgoing::Debrief(id) => self.store.debriefs.get(&id).map_or((false, true), |known| {
+                let refused = known.state == closed && known.code == Some(Code::ReceiverRefused);
+                let rests = known.is_resting() && !refused;
+                (refused, rests || known.again.is_some() || known.state.is_over())
+            }),
+            Outgoing::Post(id) => self
+                .store
+                .posts
+                .get(&id)
+                .map_or((false, true), |known| (known.state == closed, known.state.is_over())),
+        };
+        if done {
+            return;
+        }
+        if refused {
+            let request = self.request(Waits::Other);
+            self.input(Input::Redrive { request, what });
+        }
+        let wait = 1_000 + self.rng.below(60_000);
+        self.after(wait, Ev::Redrive(what));
     }
 
     pub(super) fn poll(&mut self, who: &ParentRef) {

@@ -9,7 +9,7 @@ use homing_core::payload::Payload;
 use homing_core::reason::Reason;
 use homing_core::record::{Record, TaskRecord};
 use homing_core::refs::ParentRef;
-use homing_core::words::{DeliveryState, State};
+use homing_core::words::{Code, DeliveryState, State};
 use homing_runtime::engine::Engine;
 
 use super::{Check, Checker};
@@ -61,6 +61,8 @@ impl Checker {
             && let Some(past) = self.past.get(task)
             && let Some(notice) = past.row.as_ref().and_then(|row| row.notice(*generation))
             && notice.each
+            // What was refused comes later, when somebody wants it sent again.
+            && notice.code != Some(Code::ReceiverRefused)
             && !past.routed.contains(generation)
         {
             let last = self.each_order.entry(who.clone()).or_default();
@@ -243,6 +245,11 @@ impl Checker {
                     format!("{id}: generation {generation} is not in telemetry")
                 })?;
             }
+        }
+        for debrief in store.debriefs.values() {
+            self.hold(18, debrief.again.is_none(), || {
+                format!("{} is to be sent again and never was", debrief.id)
+            })?;
         }
         for debrief in store
             .debriefs

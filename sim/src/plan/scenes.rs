@@ -3,18 +3,26 @@
 use homing_core::fact::ErrorClass;
 use homing_core::words::Notify;
 
-use super::{Beat, End, Job, Op};
+use super::{Beat, End, Job, Op, parent};
 use crate::rng::Rng;
 
 type Ops = Vec<(u64, Op)>;
 
 /// Works one scene into a plan's jobs and lines.
 pub fn play(rng: &mut Rng, jobs: &mut [Job], ops: &mut Ops) {
-    match rng.below(4) {
+    match rng.below(5) {
         0 => shared_budget(rng, jobs, ops),
         1 => stubborn(rng, jobs, ops),
         2 => slow_start(rng, jobs, ops),
+        3 => one_receiver(jobs),
         _ => idle_above(rng, jobs, ops),
+    }
+}
+
+/// All is told to one receiver, end by end: what it refused and is to have again meets what is on its way.
+fn one_receiver(jobs: &mut [Job]) {
+    for job in jobs {
+        (job.parent, job.notify) = (parent(3), Notify::Each);
     }
 }
 

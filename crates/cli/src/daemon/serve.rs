@@ -11,6 +11,7 @@ use homing_hosts::system::names::Names;
 use homing_hosts::system::{SystemClock, SystemIds};
 use homing_ports::door::Keeps;
 use homing_ports::store::TaskQuery;
+use homing_rooms::webhook::{Webhook, Webhooks};
 use homing_runtime::{Homing, Runtime};
 use homing_server::{Door, Identity, Stops};
 use homing_shim::lean::let_go_of_code;
@@ -29,6 +30,7 @@ use crate::config::Config;
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::out;
+use crate::token::TokenFile;
 
 /// A reader of a stream that takes nothing for so long is let go of.
 const SLOW: Duration = Duration::from_secs(30);
@@ -59,7 +61,7 @@ async fn run(
 ) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let host = home.process_host(config)?;
-    let homing = start(home, config, store, &host)?;
+    let homing = start(home, config, store, &host, webhooks(home, config)?)?;
     forget(&homing, &host).await.map_err(Expected::from)?;
     let path = socket::place(home).map_err(|why| home.unusable(&why))?;
     let listener = socket::listen(&path).map_err(|why| home.unusable(&why))?;
@@ -98,6 +100,7 @@ fn start(
     config: &Config,
     store: SqliteStore,
     host: &ProcessHost,
+    webhooks: Webhooks,
 ) -> Result<Homing, Expected> {
     let clock = SystemClock::new().map_err(|why| home.unusable(&why))?;
     let ids = SystemIds::new().map_err(|why| home.unusable(&why))?;
@@ -106,7 +109,30 @@ fn start(
         .host(Arc::new(host.clone()))
         // It is told of every end, and lets go of what it kept for the task.
         .telemetry(Arc::new(host.clone()));
-    Ok(runtime.start()?)
+    let rooms = config.receivers.rooms.iter();
+    let runtime = rooms.fold(runtime, |runtime, (room, webhook)| match webhooks.0.get(webhook) {
+        Some(webhook) => runtime.room(room, Arc::<Webhook>::clone(webhook)),
+        None => runtime,
+    });
+    Ok(runtime.parent("webhook", Arc::new(webhooks)).start()?)
+}
+
+/// Who is told by a request. What it is signed with is made now, so that its receiver can be set up.
+fn webhooks(home: &Home, config: &Config) -> Result<Webhooks, Expected> {
+    let mut all = Webhooks::default();
+    for (name, receiver) in &config.receivers.webhooks {
+        let secret = TokenFile::of_webhook(home, name);
+        secret.get()?;
+        let place = receiver.place().map_err(|why| Expected::Config {
+            path: Config::path(home).display().to_string(),
+            what: format!("webhooks.{name}: {why}"),
+            hint: "homing config show".to_owned(),
+        })?;
+        let within = Duration::from_millis(receiver.timeout_ms);
+        let webhook = Webhook { place, secret: Arc::new(secret), within };
+        all.0.insert(name.clone(), Arc::new(webhook));
+    }
+    Ok(all)
 }
 
 /// Variables that were kept for tasks that have ended since, or never came to be.

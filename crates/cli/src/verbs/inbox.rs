@@ -78,6 +78,11 @@ fn told(inbox: &Inbox) -> Result<String, std::fmt::Error> {
             "{:17}  {:10}  {:13}  {ended:20}  {name}",
             notice.key, notice.outcome, notice.state
         )?;
+        if let (Some(code), Some(why)) = (notice.code, &notice.why) {
+            let why = out::plain(why, 200);
+            let key = notice.debrief.map(|key| key.to_string()).unwrap_or_default();
+            writeln!(text, "  {code}: {why}; homing redrive {key} sends it again")?;
+        }
     }
     Ok(text)
 }

@@ -16,6 +16,7 @@ pub mod ls;
 pub mod mcp;
 pub mod output;
 pub mod owned;
+pub mod redrive;
 pub mod resume;
 pub mod retry;
 pub mod run;

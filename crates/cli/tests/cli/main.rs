@@ -23,4 +23,5 @@ mod stream;
 mod upgrade;
 mod usage;
 mod wait;
+mod webhook;
 mod why;

@@ -1,5 +1,7 @@
 //! Delivery of sealed debriefs: sent until seen, seen until answered; then settled, once.
 
+use std::sync::Arc;
+
 use super::Case;
 use crate::bugs::{Bug, active};
 use crate::change::Note;
@@ -38,9 +40,12 @@ impl Case<'_> {
             }
             DeliveryFact::Shared => self.settle(debrief),
             DeliveryFact::Busy if debrief.parent.has_turns() => self.busy(debrief),
-            DeliveryFact::Busy => self.try_later(debrief, None),
+            DeliveryFact::Busy => self.try_later(debrief, None, None),
             DeliveryFact::Failed { .. } if active(Bug::SentIsSettled) => self.settle(debrief),
-            DeliveryFact::Failed { retry_after_ms, .. } => self.try_later(debrief, *retry_after_ms),
+            DeliveryFact::Failed { why, retry_after_ms } => {
+                self.try_later(debrief, *retry_after_ms, Some(why));
+            }
+            DeliveryFact::Refused { why } => self.refused(debrief, why),
             DeliveryFact::Gone => self.parent_deleted(&debrief.parent),
         }
     }
@@ -58,7 +63,7 @@ impl Case<'_> {
         }
     }
 
-    fn try_later(&mut self, debrief: &Debrief, after: Option<u64>) {
+    fn try_later(&mut self, debrief: &Debrief, after: Option<u64>, why: Option<&Arc<str>>) {
         let limits = &self.world.limits;
         let wait = backoff_ms(debrief.tries, limits.backoff_first_ms, limits.backoff_most_ms);
         let wait = self.now.jitter(wait.max(after.unwrap_or(0).min(limits.pause_most_ms)));
@@ -67,7 +72,15 @@ impl Case<'_> {
         } else {
             DeliveryState::Sent
         };
-        self.move_debrief(debrief, to, self.now.tick + wait, None);
+        self.out.outbox(OutboxRecord::DebriefMoved {
+            debrief: debrief.id,
+            to,
+            next: self.now.tick + wait,
+            lease: None,
+            code: None,
+            parked: false,
+            why: why.cloned(),
+        });
     }
 
     pub(super) fn move_debrief(
@@ -84,8 +97,11 @@ impl Case<'_> {
             lease: None,
             code,
             parked: false,
+            why: None,
         });
-        if debrief.parent.is_drained() && !to.is_over() {
+        if to.is_over() {
+            self.makes_way(&debrief.parent);
+        } else if debrief.parent.is_drained() {
             self.out.then(Then::Offer(debrief.id));
         }
     }
@@ -116,7 +132,9 @@ impl Case<'_> {
             lease: debrief.lease.clone(),
             code: Some(code),
             parked,
+            why: debrief.why.clone(),
         });
+        self.makes_way(&debrief.parent);
     }
 
     /// As above, when there was never anybody to send to.
@@ -143,11 +161,8 @@ impl Case<'_> {
     /// Everything in it has its receipt.
     pub(super) fn settle(&mut self, debrief: &Debrief) {
         self.move_debrief(debrief, DeliveryState::Settled, 0, None);
-        for (task, generation) in &debrief.notices {
-            let known = self.world.task(*task).and_then(|task| task.notice(*generation));
-            if known.is_some_and(|notice| notice.debrief == Some(debrief.id)) {
-                self.move_notice(*task, *generation, DeliveryState::Settled, None, None);
-            }
+        for (task, generation) in self.world.owed_in(debrief) {
+            self.move_notice(task, generation, DeliveryState::Settled, None, None);
         }
         if let ParentRef::Task(id) = &debrief.parent {
             self.out.then(Then::Judge(*id));
@@ -208,7 +223,7 @@ impl Case<'_> {
         let unsent =
             debrief.state == DeliveryState::Sealed && debrief.tries == 0 && debrief.lease.is_none();
         let own_turn = matches!(debrief.parent, ParentRef::Task(_));
-        let owed = self.world.unsettled(debrief) > 0;
+        let owed = !self.world.owed_in(debrief).is_empty();
         if debrief.is_resting() && !owed {
             self.move_debrief(debrief, DeliveryState::Settled, 0, None);
         } else if unsent && !owed && !own_turn {

@@ -65,6 +65,7 @@ impl Case<'_> {
                 lease: None,
                 code: Some(Code::SessionNotFound),
                 parked: false,
+                why: debrief.why.clone(),
             });
             self.out.then(Then::Withdraw(debrief.id));
         }

@@ -246,7 +246,7 @@ impl Case<'_> {
             .debrief
             .filter(|_| task.turn.phase == Phase::Ended)
             .and_then(|id| self.world.debrief(id))
-            .map_or(0, |debrief| self.world.unsettled(debrief) as u32);
+            .map_or(0, |debrief| self.world.owed_in(debrief).len() as u32);
         self.world.untaken(task.id).saturating_sub(answered)
     }
 

@@ -59,6 +59,7 @@ impl Case<'_> {
             lease: Some((Arc::clone(consumer), until)),
             code: None,
             parked: false,
+            why: None,
         });
         let lease = Lease { debrief: debrief.id, until, digest: debrief.text.digest };
         self.out.reply(request, Told::Leased { lease: Some(lease) });

@@ -18,6 +18,7 @@ mod observe;
 mod parent;
 mod queue;
 mod read;
+mod redrive;
 mod resume;
 mod room;
 mod timer;
@@ -77,6 +78,7 @@ pub fn decide_absent(world: &World, input: &Input, absent: TaskId, now: Moment) 
         | Input::Wait { .. }
         | Input::Forget { .. }
         | Input::Reroute { .. }
+        | Input::Redrive { .. }
         | Input::Lease { .. }
         | Input::LetGo(_)
         | Input::Ack { .. }
@@ -123,6 +125,7 @@ impl Case<'_> {
             Input::Wait { request, task, ms, by } => self.wait(*request, *task, *ms, by),
             Input::Forget { request } => self.forget(*request),
             Input::Reroute { request, task, origin } => self.reroute(*request, *task, origin),
+            Input::Redrive { request, what } => self.redrive(*request, *what),
             Input::Lease { request, consumer, parent, stays } => {
                 self.lease(*request, consumer, parent, *stays);
             }
@@ -158,6 +161,7 @@ impl Case<'_> {
             Then::Marker(id) => self.marker_without_parent(*id),
             Then::Heirs(parent) => self.heirs(parent),
             Then::Offer(id) => self.offer(*id),
+            Then::Again(parent) => self.send_waiting(parent),
             Then::Withdraw(id) => self.withdraw(*id),
             Then::Waiters(id) => self.waiters(*id),
             Then::Evict(id) => self.evict(*id),

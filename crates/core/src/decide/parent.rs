@@ -119,6 +119,8 @@ impl Case<'_> {
             code: unhandled.then_some(Code::OriginUnhandled),
             closed: None,
             parked: false,
+            why: None,
+            again: None,
         };
         self.out.text(crate::decision::names::debrief(id), None, text);
         self.out.outbox(OutboxRecord::Sealed { debrief: Box::new(debrief) });

@@ -70,6 +70,7 @@ impl Case<'_> {
             tries: 0,
             next: 0,
             code: unhandled.then_some(Code::OriginUnhandled),
+            why: None,
             closed: None,
         };
         self.out.text(names::post(id), None, text);
@@ -81,17 +82,20 @@ impl Case<'_> {
         let Some(post) = self.world.post(id) else {
             return;
         };
-        let (to, next, code) = match fact {
-            PostFact::Posted => (DeliveryState::Settled, 0, None),
-            PostFact::Failed { retry_after_ms, .. } => {
+        let (to, next, code, why) = match fact {
+            PostFact::Posted => (DeliveryState::Settled, 0, None, None),
+            PostFact::Failed { why, retry_after_ms } => {
                 let limits = &self.world.limits;
                 let wait = backoff_ms(post.tries, limits.backoff_first_ms, limits.backoff_most_ms);
                 let wait = wait.max(retry_after_ms.unwrap_or(0).min(limits.pause_most_ms));
-                (DeliveryState::Sent, self.now.tick + self.now.jitter(wait), None)
+                (DeliveryState::Sent, self.now.tick + self.now.jitter(wait), None, Some(why))
             }
-            PostFact::Closed { .. } => (DeliveryState::Undeliverable, 0, Some(Code::RoomClosed)),
+            PostFact::Closed { why } => {
+                (DeliveryState::Undeliverable, 0, Some(Code::RoomClosed), Some(why))
+            }
         };
-        self.out.outbox(OutboxRecord::PostMoved { post: id, to, next, code });
+        let why = why.cloned();
+        self.out.outbox(OutboxRecord::PostMoved { post: id, to, next, code, why });
     }
 
     pub(super) fn post_again(&mut self, id: PostId) {
@@ -100,6 +104,7 @@ impl Case<'_> {
             to: DeliveryState::Sent,
             next: 0,
             code: None,
+            why: None,
         });
     }
 
@@ -137,7 +142,13 @@ impl Case<'_> {
             && old.state == DeliveryState::Undeliverable
         {
             let to = DeliveryState::Withdrawn;
-            self.out.outbox(OutboxRecord::PostMoved { post: old.id, to, next: 0, code: None });
+            self.out.outbox(OutboxRecord::PostMoved {
+                post: old.id,
+                to,
+                next: 0,
+                code: None,
+                why: None,
+            });
         }
         if let Some(notice) = lost {
             self.move_notice(id, notice.generation, DeliveryState::Settled, None, None);

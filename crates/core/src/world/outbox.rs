@@ -29,8 +29,22 @@ impl World {
                 }
                 self.insert_debrief(known);
             }
+            OutboxRecord::DebriefAgain { debrief, waits } => {
+                if let Some(mut known) = self.debriefs.remove(debrief) {
+                    self.unindex_debrief(&known);
+                    debrief_again(&mut known, *waits, line.seq);
+                    self.insert_debrief(known);
+                }
+            }
+            OutboxRecord::PostAgain { post } => {
+                if let Some(mut known) = self.posts.remove(post) {
+                    self.unindex_post(&known);
+                    (known.state, known.next, known.code) = (DeliveryState::Sent, 0, None);
+                    self.insert_post(known);
+                }
+            }
             OutboxRecord::PostSealed { post } => self.insert_post((**post).clone()),
-            OutboxRecord::PostMoved { post, to, next, code } => {
+            OutboxRecord::PostMoved { post, to, next, code, why } => {
                 let Some(mut known) = self.posts.remove(post) else {
                     return;
                 };
@@ -39,6 +53,7 @@ impl World {
                 known.state = *to;
                 known.next = *next;
                 known.code = code.or(known.code);
+                known.why = why.clone().or(known.why);
                 if known.state.is_over() {
                     known.closed = Some(line.stamp.wall);
                     self.disarm(&Who::Post(*post));
@@ -95,7 +110,7 @@ fn room_of(post: &Post) -> (Arc<str>, Arc<str>) {
 }
 
 fn debrief_moved(known: &mut Debrief, record: &OutboxRecord, tick: u64) {
-    let OutboxRecord::DebriefMoved { to, next, lease, code, parked, .. } = record else {
+    let OutboxRecord::DebriefMoved { to, next, lease, code, parked, why, .. } = record else {
         return;
     };
     // A send that is waited for, or that came to be seen, was one.
@@ -112,4 +127,20 @@ fn debrief_moved(known: &mut Debrief, record: &OutboxRecord, tick: u64) {
     known.lease = lease.clone();
     known.code = code.or(known.code);
     known.parked |= *parked;
+    if why.is_some() || *to == DeliveryState::Accepted {
+        known.why.clone_from(why);
+    }
+    known.again = None;
+}
+
+/// As it was sealed; perhaps its parent has it all the same, so it is asked first.
+fn debrief_again(known: &mut Debrief, waits: bool, seq: u64) {
+    if waits {
+        known.again = Some(seq);
+        return;
+    }
+    known.state = DeliveryState::Sealed;
+    known.tries = known.tries.max(1);
+    known.parked = false;
+    (known.again, known.code, known.first_sent, known.accepted) = (None, None, None, None);
 }

@@ -62,6 +62,8 @@ pub struct Parent {
     pub flight: Option<DebriefId>,
     /// Debriefs that rest: a marker was posted in their place, or nobody can be told.
     pub resting: BTreeSet<DebriefId>,
+    /// Those of them that are to be sent again, by when somebody asked for it.
+    pub again: BTreeSet<(u64, DebriefId)>,
     pub turn: ParentTurn,
     /// Prompts of a person that wait for their turn.
     pub person_waits: u32,
@@ -234,6 +236,7 @@ impl World {
         let parent = self.parents.or_default(debrief.parent.clone());
         if debrief.is_resting() {
             parent.resting.insert(debrief.id);
+            parent.again.extend(debrief.again.map(|seq| (seq, debrief.id)));
         } else {
             parent.flight = Some(debrief.id);
             if debrief.lease.is_none() {
@@ -242,13 +245,13 @@ impl World {
         }
     }
 
-    /// How many of a debrief's notices have no receipt.
-    pub fn unsettled(&self, debrief: &Debrief) -> usize {
+    /// What a debrief tells and has no receipt yet.
+    pub fn owed_in(&self, debrief: &Debrief) -> Vec<(TaskId, u32)> {
         let open = |(task, generation): &&(TaskId, u32)| {
             let notice = self.task(*task).and_then(|task| task.notice(*generation));
             notice.is_some_and(|notice| notice.debrief == Some(debrief.id))
         };
-        debrief.notices.iter().filter(open).count()
+        debrief.notices.iter().filter(open).copied().collect()
     }
 
     pub(crate) fn unindex_debrief(&mut self, debrief: &Debrief) {
@@ -257,6 +260,7 @@ impl World {
                 parent.flight = None;
             }
             parent.resting.remove(&debrief.id);
+            parent.again.retain(|(_, id)| *id != debrief.id);
         }
         self.offers.remove(debrief);
     }

@@ -88,7 +88,10 @@ impl Ledger {
                 self.seen.parents.insert(debrief.parent.clone());
             }
             OutboxRecord::PostSealed { post } => drop(self.seen.posts.insert(post.id)),
-            OutboxRecord::DebriefMoved { .. } | OutboxRecord::PostMoved { .. } => {}
+            OutboxRecord::DebriefMoved { .. }
+            | OutboxRecord::DebriefAgain { .. }
+            | OutboxRecord::PostMoved { .. }
+            | OutboxRecord::PostAgain { .. } => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use homing_core::ids::DebriefId;
+use homing_core::ids::{DebriefId, TaskId};
 use homing_core::input::{DeliveryFact, ParentFact};
 use homing_core::refs::ParentRef;
 
@@ -60,7 +60,8 @@ macro_rules! parent_contract {
 
 fn delivery(parent: &ParentRef, key: u64, text: &str) -> Delivery {
     let text = text.as_bytes().to_vec();
-    Delivery { key: DebriefId::from_bits(key), parent: parent.clone(), text, tries: 0 }
+    let notices = vec![(TaskId::from_bits(key), 1)];
+    Delivery { key: DebriefId::from_bits(key), parent: parent.clone(), notices, text, tries: 0 }
 }
 
 fn told(factory: &mut dyn ParentFactory, who: &ParentRef) -> Vec<(DebriefId, String)> {
@@ -76,7 +77,10 @@ fn key(bits: u64) -> DebriefId {
 fn assert_taken(fact: &DeliveryFact) {
     let taken = match fact {
         DeliveryFact::Accepted | DeliveryFact::Answered { .. } | DeliveryFact::Shared => true,
-        DeliveryFact::Busy | DeliveryFact::Failed { .. } | DeliveryFact::Gone => false,
+        DeliveryFact::Busy
+        | DeliveryFact::Failed { .. }
+        | DeliveryFact::Refused { .. }
+        | DeliveryFact::Gone => false,
     };
     assert!(taken, "{fact:?}");
 }

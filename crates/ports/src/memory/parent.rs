@@ -234,7 +234,8 @@ mod tests {
         let (who, parents) = (family.somebody(), Arc::clone(&family.parents));
         let send = || {
             let parent = who.clone();
-            Delivery { key: DebriefId::from_bits(1), parent, text: Vec::new(), tries: 0 }
+            let (key, notices) = (DebriefId::from_bits(1), Vec::new());
+            Delivery { key, parent, notices, text: Vec::new(), tries: 0 }
         };
         block_on(Box::pin(async {
             parents.refuse(&who, 1);

@@ -223,15 +223,18 @@ impl Engine {
             Record::Outbox(OutboxRecord::Sealed { debrief }) => {
                 self.open.debriefs.insert(debrief.id, None);
             }
-            Record::Outbox(OutboxRecord::DebriefMoved { debrief, .. }) => {
+            Record::Outbox(
+                OutboxRecord::DebriefMoved { debrief, .. }
+                | OutboxRecord::DebriefAgain { debrief, .. },
+            ) => {
                 self.open.debriefs.insert(*debrief, None);
             }
             Record::Outbox(OutboxRecord::PostSealed { post }) => {
                 drop(self.open.posts.insert(post.id, None))
             }
-            Record::Outbox(OutboxRecord::PostMoved { post, .. }) => {
-                drop(self.open.posts.insert(*post, None))
-            }
+            Record::Outbox(
+                OutboxRecord::PostMoved { post, .. } | OutboxRecord::PostAgain { post },
+            ) => drop(self.open.posts.insert(*post, None)),
         }
     }
 

@@ -14,6 +14,7 @@ use super::Performer;
 use crate::codec;
 use crate::decider::Msg;
 use crate::fresh::Composed;
+use crate::shown;
 use crate::texts;
 
 impl Performer {
@@ -83,11 +84,16 @@ impl Performer {
     }
 
     async fn deliver(&self, debrief: DebriefId, parent: ParentRef, tries: u32) -> bool {
-        let Some(text) = self.text(debrief.to_string()).await else {
+        let read = self.readers.read(move |reader| {
+            let text = reader.blob(&debrief.to_string())?;
+            Ok(text.zip(shown::find_debrief(reader, debrief)?))
+        });
+        let Ok(Some((text, sealed))) = read.await else {
             return false;
         };
+        let (key, notices) = (debrief, sealed.notices);
         let fact = match self.parent(&parent) {
-            Some(driver) => driver.deliver(Delivery { key: debrief, parent, text, tries }).await,
+            Some(driver) => driver.deliver(Delivery { key, parent, notices, text, tries }).await,
             None => {
                 let why = "no such parent is set up".into();
                 DeliveryFact::Failed { why, retry_after_ms: None }

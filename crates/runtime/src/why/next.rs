@@ -154,6 +154,15 @@ fn ended(task: &Task, told: Option<&Told>, debrief: Option<&Debrief>) -> Option<
     };
     let receipt = format!("homing inbox --ack {}/{}", task.id, notice.generation);
     if notice.state == DeliveryState::Undeliverable {
+        if let Some(debrief) = debrief.filter(|debrief| debrief.code == Some(Code::ReceiverRefused))
+        {
+            let (to, why) = (&notice.to, debrief.why.as_deref().unwrap_or("it did not say why"));
+            let again = format!("homing redrive {} sends it again", debrief.id);
+            return Some(match debrief.again {
+                Some(_) => format!("{to} gets it once what is on its way has arrived"),
+                None => format!("nothing by itself: {to} will not take it ({why}); {again}"),
+            });
+        }
         let kept = "nothing by itself: nobody can be told. The result is kept and stays readable";
         return Some(format!("{kept}; {receipt} settles it"));
     }

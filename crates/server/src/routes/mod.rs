@@ -13,6 +13,7 @@ mod list;
 mod logs;
 mod output;
 mod owned;
+mod redrive;
 mod resume;
 mod retry;
 mod send;
@@ -85,6 +86,7 @@ fn all(door: &Door) -> Router<Door> {
         .route("/v1/deliveries", get(deliveries::deliveries))
         .route("/v1/deliveries/{key}/ack", post(ack::debrief))
         .route("/v1/deliveries/{task}/{generation}/ack", post(ack::notice))
+        .route("/v1/deliveries/{key}/redrive", post(redrive::redrive))
         .route("/v1/status", get(status::status))
         .route("/v1/stop", post(stop::stop))
         .route("/healthz", get(health::alive))

@@ -5,13 +5,24 @@ use axum::response::Response;
 use homing_core::ids::{DebriefId, TaskId};
 use homing_core::input::Receipt;
 use homing_core::wire::{Acked, Nothing};
+use homing_core::words::Code;
 
 use super::{Named, ok};
 use crate::asked::{Body, parsed};
 use crate::door::Door;
+use crate::openapi::{ASKED, OfKey, OfNotice, TOLD, WRITTEN, refuses};
 use crate::problem::{Answer, Problem};
 
-/// `db_…`, or `bg_…/GENERATION` with its slash escaped.
+refuses!(Refusals: [TOLD, ASKED, WRITTEN], Code::NotFound);
+
+/// A receipt: what it names is settled.
+///
+/// `db_…`, or `bg_…/GENERATION` with its slash escaped. Not known or repeated is harmless.
+#[utoipa::path(
+    post, path = "/v1/deliveries/{key}/ack", operation_id = "ack", tag = "deliveries",
+    params(OfKey), request_body = Nothing,
+    responses((status = 200, description = "Whether it was owed.", body = Acked), Refusals),
+)]
 pub(crate) async fn debrief(
     State(door): State<Door>,
     Named(key): Named<String>,
@@ -28,7 +39,14 @@ pub(crate) async fn debrief(
     acked(&door, key, receipt).await
 }
 
-/// `bg_…/GENERATION`.
+/// A receipt for one generation of a task.
+///
+/// `bg_…/GENERATION`, as it is.
+#[utoipa::path(
+    post, path = "/v1/deliveries/{task}/{generation}/ack", operation_id = "ack_notice", tag = "deliveries",
+    params(OfNotice), request_body = Nothing,
+    responses((status = 200, description = "Whether it was owed.", body = Acked), Refusals),
+)]
 pub(crate) async fn notice(
     State(door): State<Door>,
     Named((task, generation)): Named<(String, String)>,

@@ -6,6 +6,7 @@ use homing_core::ids::{DebriefId, TaskId};
 use homing_core::input::Receipt;
 use homing_core::wire::{Acked, Nothing};
 use homing_core::words::Code;
+use homing_runtime::Refused;
 
 use super::{Named, ok};
 use crate::asked::{Body, parsed};
@@ -65,6 +66,10 @@ fn receipt(task: &str, generation: &str) -> Answer<Receipt> {
 }
 
 async fn acked(door: &Door, key: String, receipt: Receipt) -> Answer<Response> {
-    let known = door.homing.ack(receipt).await?;
+    let known = match door.homing.ack(receipt).await {
+        // Never here, or past its retention: nothing is owed of it.
+        Err(Refused::Because { code: Code::NotFound, .. }) => false,
+        told => told?,
+    };
     Ok(ok(&Acked { key, known }))
 }

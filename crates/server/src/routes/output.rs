@@ -56,7 +56,7 @@ pub(crate) async fn output(
     };
     let raw = accepts(&headers, BYTES);
     if let Some(from) = &asked.from {
-        return piece(&door, id, from, raw).await;
+        return piece(&door, id, from, takes_bytes(&headers)).await;
     }
     let (view, fresh) = door.homing.view(id, wanted && !raw).await?;
     if raw {
@@ -76,12 +76,18 @@ pub(crate) async fn output(
     Ok(ok(&Output { task: view, wait, fresh, ack }))
 }
 
+/// Whoever says nothing of forms takes any.
+fn takes_bytes(headers: &HeaderMap) -> bool {
+    let forms = [BYTES, "application/*", "*/*"];
+    !headers.contains_key(header::ACCEPT) || forms.iter().any(|form| accepts(headers, form))
+}
+
 /// What the host still has, a piece at a time: an empty one is the end.
-async fn piece(door: &Door, id: TaskId, from: &str, raw: bool) -> Answer<Response> {
+async fn piece(door: &Door, id: TaskId, from: &str, bytes: bool) -> Answer<Response> {
     let Ok(from) = from.parse() else {
         return Err(Problem::invalid(format!("from: {from:?} is not the number of a byte")));
     };
-    if !raw {
+    if !bytes {
         return Err(Problem::invalid(format!("from: pieces are bytes: accept {BYTES}")));
     }
     let piece = door.homing.piece(id, from, PIECE).await?;

@@ -176,3 +176,34 @@ impl PartialSchema for Answering {
 }
 
 impl ToSchema for Answering {}
+
+/// Variables for a child.
+pub enum Env {}
+/// What is around the caller.
+pub enum CallerEnv {}
+
+fn variables(names: &str) -> RefOr<Schema> {
+    let text = |pattern: &str| {
+        ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).build()
+    };
+    ObjectBuilder::new()
+        .property_names(Some(Schema::Object(text(names))))
+        .additional_properties(Some(RefOr::T(Schema::Object(text(r"^[^\u0000]*$")))))
+        .into()
+}
+
+impl PartialSchema for Env {
+    fn schema() -> RefOr<Schema> {
+        variables("^[A-Za-z_][A-Za-z0-9_]*$")
+    }
+}
+
+impl ToSchema for Env {}
+
+impl PartialSchema for CallerEnv {
+    fn schema() -> RefOr<Schema> {
+        variables("^(PATH|LANG|LANGUAGE|TERM|TZ|LC_[A-Za-z0-9_]*)$")
+    }
+}
+
+impl ToSchema for CallerEnv {}

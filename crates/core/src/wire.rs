@@ -10,7 +10,7 @@ use crate::fact::AskKind;
 use crate::ids::{AskId, DebriefId, TaskId};
 use crate::refs::ParentRef;
 #[cfg(feature = "schema")]
-use crate::schema::{Models, Said, Span};
+use crate::schema::{CallerEnv, Env, Models, Said, Span};
 use crate::telemetry::Completion;
 use crate::view::TaskView;
 use crate::words::{Cause, Code, DeliveryState, State};
@@ -145,8 +145,10 @@ body! {
         key: Option<String>,
         cwd: Option<String>,
         /// Values that the child gets; kept in a file for its owner alone until the task ends.
+        #[cfg_attr(feature = "schema", schema(value_type = Env))]
         env: BTreeMap<String, String>,
         /// The caller's `PATH` and locale.
+        #[cfg_attr(feature = "schema", schema(value_type = CallerEnv))]
         caller_env: BTreeMap<String, String>,
         /// With its unit: `30m`.
         #[cfg_attr(feature = "schema", schema(value_type = Option<Span>))]

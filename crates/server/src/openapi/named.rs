@@ -55,7 +55,10 @@ pub(crate) enum Resuming {}
 
 impl IntoParams for Resuming {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+        let number = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+            .minimum(Some(0));
         let header = ParameterBuilder::new()
             .name("Last-Event-ID")
             .parameter_in(ParameterIn::Header)

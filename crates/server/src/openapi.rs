@@ -8,15 +8,13 @@ mod refusals;
 pub(crate) use named::{
     Bytes, JournalLine, OfAsk, OfKey, OfNotice, OfParent, OfTask, Resuming, SentEvent,
 };
-pub(crate) use refusals::{ASKED, Refusal, TOLD, WRITTEN, refusals, refuses};
+pub(crate) use refusals::{ASKED, KEPT, Refusal, TOLD, WRITTEN, refusals, refuses};
 
 use axum::routing::MethodFilter;
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::TagBuilder;
-use utoipa::openapi::{
-    Contact, Info, License, OpenApi, RefOr, Required, SecurityRequirement, Server,
-};
+use utoipa::openapi::{Info, License, OpenApi, RefOr, Required, SecurityRequirement, Server};
 
 const TOKEN: &str = "token";
 
@@ -97,7 +95,6 @@ pub(crate) fn whole(mut document: OpenApi, version: &str) -> OpenApi {
                 .identifier(Some("Apache-2.0 OR MIT"))
                 .build(),
         ))
-        .contact(None::<Contact>)
         .build();
     document.servers = Some(vec![Server::new("/")]);
     let tag =

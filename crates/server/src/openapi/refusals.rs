@@ -47,18 +47,20 @@ impl Refusal {
     }
 }
 
-/// Of whatever tells something.
+/// Of whatever is called. Not available: also when the token cannot be read.
 pub(crate) const TOLD: &[Refusal] = &[
     Refusal::Door(Own::Host),
     Refusal::Door(Own::Origin),
     Refusal::Door(Own::OtherUser),
     Refusal::Door(Own::CallerUnknown),
-    Refusal::Door(Own::Damaged),
     Refusal::Core(Code::Unavailable),
 ];
 
 /// Besides, of whatever needs the token and can be asked for what makes no sense.
 pub(crate) const ASKED: &[Refusal] = &[Refusal::Door(Own::Token), Refusal::Core(Code::Invalid)];
+
+/// Besides, of whatever is read from the ledger.
+pub(crate) const KEPT: &[Refusal] = &[Refusal::Door(Own::Damaged)];
 
 /// Besides, of whatever takes a body and changes something.
 pub(crate) const WRITTEN: &[Refusal] =

@@ -11,10 +11,10 @@ use homing_runtime::Refused;
 use super::{Named, ok};
 use crate::asked::{Body, parsed};
 use crate::door::Door;
-use crate::openapi::{ASKED, OfKey, OfNotice, TOLD, WRITTEN, refuses};
+use crate::openapi::{ASKED, KEPT, OfKey, OfNotice, TOLD, WRITTEN, refuses};
 use crate::problem::{Answer, Problem};
 
-refuses!(Refusals: [TOLD, ASKED, WRITTEN], Code::NotFound);
+refuses!(Refusals: [TOLD, ASKED, KEPT, WRITTEN], Code::NotFound);
 
 /// A receipt: what it names is settled.
 ///

@@ -12,11 +12,11 @@ use homing_core::words::Code;
 use super::{Named, ok};
 use crate::asked::Body;
 use crate::door::Door;
-use crate::openapi::{ASKED, OfAsk, TOLD, WRITTEN, refuses};
+use crate::openapi::{ASKED, KEPT, OfAsk, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
-refuses!(Refusals: [TOLD, ASKED, WRITTEN], Code::NotFound, Code::AskClosed, Code::OwnAsk);
+refuses!(Refusals: [TOLD, ASKED, KEPT, WRITTEN], Code::NotFound, Code::AskClosed, Code::OwnAsk);
 
 /// Answers an ask, named by its id or by a task that has one open.
 ///

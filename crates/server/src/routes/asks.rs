@@ -7,10 +7,10 @@ use homing_core::wire::{Asks, Nothing};
 use super::ok;
 use crate::asked::Query;
 use crate::door::Door;
-use crate::openapi::{ASKED, TOLD, refuses};
+use crate::openapi::{ASKED, KEPT, TOLD, refuses};
 use crate::problem::Answer;
 
-refuses!(Refusals: [TOLD, ASKED]);
+refuses!(Refusals: [TOLD, ASKED, KEPT]);
 
 /// What waits for somebody, across hosts, oldest first.
 #[utoipa::path(

@@ -9,11 +9,11 @@ use homing_core::words::Code;
 use super::{Named, ok, task};
 use crate::asked::Body;
 use crate::door::Door;
-use crate::openapi::{ASKED, OfTask, TOLD, WRITTEN, refuses};
+use crate::openapi::{ASKED, KEPT, OfTask, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::Answer;
 
-refuses!(Refusals: [TOLD, ASKED, WRITTEN], Code::NotFound);
+refuses!(Refusals: [TOLD, ASKED, KEPT, WRITTEN], Code::NotFound);
 
 /// Ends a task with all that lives below it.
 ///

@@ -21,13 +21,13 @@ use crate::asked::{Query, yes};
 use crate::codes::Own;
 use crate::door::Door;
 use crate::feed::{Feed, Lines};
-use crate::openapi::{ASKED, JournalLine, OfTask, Resuming, SentEvent, TOLD, refuses};
+use crate::openapi::{ASKED, JournalLine, KEPT, OfTask, Resuming, SentEvent, TOLD, refuses};
 use crate::problem::{Answer, Problem};
 use crate::stream::{self, Gone, Out};
 
 const PAGE: usize = 200;
 
-refuses!(Refusals: [TOLD, ASKED], Own::BelowFloor);
+refuses!(Refusals: [TOLD, ASKED, KEPT], Own::BelowFloor);
 
 /// The journal as it grows, from a cursor on.
 ///
@@ -55,7 +55,7 @@ pub(crate) async fn all(
     respond(pages, feed, yes("follow", asked.follow.as_deref())?)
 }
 
-refuses!(OfTaskRefusals: [TOLD, ASKED], Code::NotFound);
+refuses!(OfTaskRefusals: [TOLD, ASKED, KEPT], Code::NotFound);
 
 /// The lines of one task as they come, from a cursor on.
 ///

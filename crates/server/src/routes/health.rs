@@ -4,15 +4,16 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use crate::door::Door;
-use crate::openapi::{TOLD, refuses};
+use crate::openapi::{KEPT, TOLD, refuses};
 use crate::problem::{Answer, Problem};
 
-refuses!(Refusals: [TOLD]);
+refuses!(AliveRefusals: [TOLD]);
+refuses!(ReadyRefusals: [TOLD, KEPT]);
 
 /// Whether the daemon answers.
 #[utoipa::path(
     get, path = "/healthz", operation_id = "healthz", tag = "daemon", security(()),
-    responses((status = 200, description = "It does.", content((String = "text/plain"))), Refusals),
+    responses((status = 200, description = "It does.", content((String = "text/plain"))), AliveRefusals),
 )]
 pub(crate) async fn alive() -> Response {
     "ok\n".into_response()
@@ -21,7 +22,7 @@ pub(crate) async fn alive() -> Response {
 /// Whether its ledger can be read.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "readyz", tag = "daemon", security(()),
-    responses((status = 200, description = "It can.", content((String = "text/plain"))), Refusals),
+    responses((status = 200, description = "It can.", content((String = "text/plain"))), ReadyRefusals),
 )]
 pub(crate) async fn ready(State(door): State<Door>) -> Answer<Response> {
     if *door.stops.closing().borrow() {

@@ -9,10 +9,10 @@ use homing_core::words::Code;
 use super::{Named, ok};
 use crate::asked::{Query, parsed};
 use crate::door::Door;
-use crate::openapi::{ASKED, OfParent, TOLD, refuses};
+use crate::openapi::{ASKED, KEPT, OfParent, TOLD, refuses};
 use crate::problem::Answer;
 
-refuses!(Refusals: [TOLD, ASKED], Code::NotFound);
+refuses!(Refusals: [TOLD, ASKED, KEPT], Code::NotFound);
 
 /// What a parent is owed.
 ///

@@ -16,7 +16,7 @@ use homing_runtime::{Launch, Launched, Refused};
 use super::{accepted, task};
 use crate::asked::{Body, parsed, spanned};
 use crate::door::Door;
-use crate::openapi::{ASKED, TOLD, WRITTEN, refuses};
+use crate::openapi::{ASKED, KEPT, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
@@ -25,7 +25,7 @@ const NAME_MAX: usize = 64 << 10;
 const VARS_MAX: usize = 1_000;
 
 refuses!(
-    Refusals: [TOLD, ASKED, WRITTEN],
+    Refusals: [TOLD, ASKED, KEPT, WRITTEN],
     Code::NotFound,
     Code::KeyReused,
     Code::Ended,

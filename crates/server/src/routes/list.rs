@@ -11,13 +11,13 @@ use homing_ports::store::TaskQuery;
 use super::ok;
 use crate::asked::{Query, limited, parsed, yes};
 use crate::door::Door;
-use crate::openapi::{ASKED, TOLD, refuses};
+use crate::openapi::{ASKED, KEPT, TOLD, refuses};
 use crate::problem::{Answer, Problem};
 
 const USUAL: usize = 100;
 const MOST: usize = 1_000;
 
-refuses!(Refusals: [TOLD, ASKED]);
+refuses!(Refusals: [TOLD, ASKED, KEPT]);
 
 /// Tasks, newest first.
 ///

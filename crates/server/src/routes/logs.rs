@@ -9,10 +9,10 @@ use homing_core::words::Code;
 use super::{Named, task};
 use crate::asked::Query;
 use crate::door::Door;
-use crate::openapi::{ASKED, Bytes, OfTask, TOLD, refuses};
+use crate::openapi::{ASKED, Bytes, KEPT, OfTask, TOLD, refuses};
 use crate::problem::Answer;
 
-refuses!(Refusals: [TOLD, ASKED], Code::NotFound);
+refuses!(Refusals: [TOLD, ASKED, KEPT], Code::NotFound);
 
 /// The transcript of the latest attempt, as its host has it.
 #[utoipa::path(

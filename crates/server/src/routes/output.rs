@@ -16,7 +16,7 @@ use homing_runtime as runtime;
 use super::{Named, ok, task};
 use crate::asked::{Query, accepts, spanned, yes};
 use crate::door::Door;
-use crate::openapi::{ASKED, Bytes, OfTask, TOLD, refuses};
+use crate::openapi::{ASKED, Bytes, KEPT, OfTask, TOLD, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
@@ -25,7 +25,7 @@ const WAIT_MAX: Duration = Duration::from_secs(3_600);
 const PIECE: usize = 1 << 20;
 const BYTES: &str = "application/octet-stream";
 
-refuses!(Refusals: [TOLD, ASKED], Code::NotFound);
+refuses!(Refusals: [TOLD, ASKED, KEPT], Code::NotFound);
 
 /// A task with its result, after a bounded wait if one is asked for.
 ///

@@ -10,13 +10,13 @@ use homing_ports::store::TaskQuery;
 use super::{Named, ok};
 use crate::asked::{Query, limited, parsed};
 use crate::door::Door;
-use crate::openapi::{ASKED, OfParent, TOLD, refuses};
+use crate::openapi::{ASKED, KEPT, OfParent, TOLD, refuses};
 use crate::problem::Answer;
 
 const USUAL: usize = 100;
 const MOST: usize = 1_000;
 
-refuses!(Refusals: [TOLD, ASKED], Code::NotFound);
+refuses!(Refusals: [TOLD, ASKED, KEPT], Code::NotFound);
 
 /// What a parent has out, and had, newest first.
 #[utoipa::path(

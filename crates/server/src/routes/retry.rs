@@ -9,12 +9,12 @@ use homing_core::words::Code;
 use super::{Named, accepted, task};
 use crate::asked::Body;
 use crate::door::Door;
-use crate::openapi::{ASKED, OfTask, TOLD, WRITTEN, refuses};
+use crate::openapi::{ASKED, KEPT, OfTask, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::Answer;
 
 refuses!(
-    Refusals: [TOLD, ASKED, WRITTEN],
+    Refusals: [TOLD, ASKED, KEPT, WRITTEN],
     Code::NotFound,
     Code::NotEnded,
     Code::AbortUnconfirmed,

@@ -16,7 +16,7 @@ use super::accepted;
 use crate::asked::Body;
 use crate::codes::Own;
 use crate::door::Door;
-use crate::openapi::{ASKED, TOLD, WRITTEN, refuses};
+use crate::openapi::{ASKED, KEPT, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
@@ -27,7 +27,7 @@ const PAGE: usize = 500;
 const AT_ONCE: usize = 256;
 const WHY: &str = "the daemon stops with its children";
 
-refuses!(Refusals: [TOLD, ASKED, WRITTEN], Own::InsideTask);
+refuses!(Refusals: [TOLD, ASKED, KEPT, WRITTEN], Own::InsideTask);
 
 /// The daemon ends.
 ///

@@ -22,7 +22,7 @@ use crate::asked::{Query, accepts, limited};
 use crate::codes::Own;
 use crate::door::Door;
 use crate::feed::{Feed, Lines};
-use crate::openapi::{ASKED, Resuming, SentEvent, TOLD, refuses};
+use crate::openapi::{ASKED, KEPT, Resuming, SentEvent, TOLD, refuses};
 use crate::problem::Answer;
 use crate::stream::{self, Gone, Out};
 
@@ -30,7 +30,7 @@ const PAGE: usize = 500;
 const USUAL: usize = 100;
 const MOST: usize = 1_000;
 
-refuses!(Refusals: [TOLD, ASKED], Code::NotFound, Own::BelowFloor);
+refuses!(Refusals: [TOLD, ASKED, KEPT], Code::NotFound, Own::BelowFloor);
 
 /// A record of every end, of all tasks or of one.
 ///

@@ -8,10 +8,10 @@ use homing_core::words::Code;
 use super::{Named, ok, task};
 use crate::asked::Query;
 use crate::door::Door;
-use crate::openapi::{ASKED, OfTask, TOLD, refuses};
+use crate::openapi::{ASKED, KEPT, OfTask, TOLD, refuses};
 use crate::problem::Answer;
 
-refuses!(Refusals: [TOLD, ASKED], Code::NotFound);
+refuses!(Refusals: [TOLD, ASKED, KEPT], Code::NotFound);
 
 /// Why a task stands where it does.
 ///

@@ -5,21 +5,12 @@ use std::time::Duration;
 use homing_core::ids::TaskId;
 use homing_core::refs::ParentRef;
 use homing_core::span;
-use homing_core::telemetry::Completion;
 use homing_core::view::TaskView;
 use homing_core::wire;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::connection::{Call, escaped, whole};
 use crate::{Client, Error, Events, Parts};
-
-/// Ends, and where to go on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Telemetry {
-    pub records: Vec<Completion>,
-    pub next: u64,
-}
 
 /// A piece of what was written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -162,7 +153,7 @@ impl Client {
         &self,
         task: Option<&str>,
         after: Option<u64>,
-    ) -> Result<Telemetry, Error> {
+    ) -> Result<wire::Telemetry, Error> {
         let asked = telemetry_query(task, after);
         self.json(Call::get(format!("/v1/telemetry{asked}"))).await
     }

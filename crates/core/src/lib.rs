@@ -43,6 +43,8 @@ pub mod record;
 pub mod refs;
 pub mod reply;
 pub mod rules;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod silence;
 pub mod span;
 pub mod spec;

@@ -15,6 +15,7 @@ use crate::words::Notify;
 
 /// `PROVIDER/MODEL`; a variant stands beside it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Model {
     pub provider: Arc<str>,
     pub id: Arc<str>,

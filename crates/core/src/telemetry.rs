@@ -21,6 +21,7 @@ words! {
 
 /// An error without its words: those may be the child's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Failure {
     pub class: ErrorClass,
     pub name: Arc<str>,
@@ -30,6 +31,7 @@ pub struct Failure {
 
 /// What the result is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ResultMark {
     pub bytes: u64,
     pub digest: Digest,
@@ -40,8 +42,10 @@ pub struct ResultMark {
 
 /// How one generation of one task ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Completion {
     #[serde(rename = "type")]
+    #[cfg_attr(feature = "schema", schema(inline))]
     pub kind: Kind,
     pub task: TaskId,
     pub generation: u32,

@@ -10,6 +10,8 @@ use crate::fact::ErrorClass;
 use crate::ids::{DebriefId, PostId, TaskId};
 use crate::outbox::{Debrief, Post};
 use crate::refs::{Origin, ParentRef};
+#[cfg(feature = "schema")]
+use crate::schema::Reached;
 use crate::task::{BatchId, Task};
 use crate::time::Stamp;
 use crate::words::{Cause, Code, DeliveryState, Notify, State, Tri};
@@ -29,6 +31,7 @@ pub struct Beside<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct TaskView {
     pub id: TaskId,
     pub name: Option<Arc<str>>,
@@ -44,9 +47,13 @@ pub struct TaskView {
     pub origin: Option<OriginView>,
     pub batch: String,
     pub depth: u32,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub created_at: String,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub started_at: Option<String>,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub ended_at: Option<String>,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub as_of: String,
     pub evidence: Vec<String>,
     pub reason: Option<String>,
@@ -63,12 +70,14 @@ pub struct TaskView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct SessionView {
     pub host: Arc<str>,
     pub id: Arc<str>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct OriginView {
     pub kind: String,
     pub room: Arc<str>,
@@ -88,6 +97,7 @@ impl OriginView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ResultView {
     /// What is not text in it is replaced; none when only the reference is given.
     pub text: Option<String>,
@@ -97,6 +107,7 @@ pub struct ResultView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ErrorView {
     /// The kind of error, told by structure.
     pub code: ErrorClass,
@@ -104,9 +115,11 @@ pub struct ErrorView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Progress {
     pub tool_calls: u64,
     pub last_tool: Option<Arc<str>>,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub last_activity_at: Option<String>,
     pub tokens: u64,
     /// In millionths of a unit.
@@ -114,8 +127,10 @@ pub struct Progress {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DeliveryView {
     /// `none` where nothing is owed, else how far the latest notice has come.
+    #[cfg_attr(feature = "schema", schema(value_type = Reached))]
     pub state: String,
     pub key: Option<DebriefId>,
     pub code: Option<Code>,
@@ -125,8 +140,10 @@ pub struct DeliveryView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RoomView {
     /// `none` where nothing was sealed for a room, else how far it has come.
+    #[cfg_attr(feature = "schema", schema(value_type = Reached))]
     pub state: String,
     pub key: Option<PostId>,
     pub code: Option<Code>,
@@ -134,6 +151,7 @@ pub struct RoomView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AttemptView {
     pub attempt: u32,
     pub model: Option<String>,

@@ -9,8 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::fact::AskKind;
 use crate::ids::{AskId, DebriefId, PostId, TaskId};
 use crate::refs::ParentRef;
+#[cfg(feature = "schema")]
+use crate::schema::{CallerEnv, Env, Models, Said, Span};
+use crate::telemetry::Completion;
 use crate::view::{OriginView, TaskView};
 use crate::words::{Cause, Code, DeliveryState, State};
+#[cfg(feature = "schema")]
+use crate::{refs::Origin, words::Notify};
 
 /// A body whose fields can be named: what is not one of them is refused with the nearest.
 pub trait Fields {
@@ -26,6 +31,7 @@ macro_rules! body {
     ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $kind:ty),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
         #[serde(default, deny_unknown_fields)]
         pub struct $name {
             $($(#[$fdoc])* #[serde(skip_serializing_if = "is_default")] pub $field: $kind),*
@@ -44,6 +50,9 @@ macro_rules! body {
         }
     };
 }
+
+mod query;
+pub use query::*;
 
 /// One word, or several.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -80,6 +89,7 @@ body! {
         /// In millionths of a unit.
         cost: Option<u64>,
         /// With its unit: `30m`.
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Span>))]
         wall: Option<String>,
     }
 }
@@ -87,10 +97,15 @@ body! {
 body! {
     /// A task's own values over `[limits]` of `homing.toml`, by the same names. Times have a unit: `90s`.
     Limits {
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Span>))]
         start: Option<String>,
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Span>))]
         stale: Option<String>,
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Span>))]
         never_active: Option<String>,
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Span>))]
         stopping: Option<String>,
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Span>))]
         ask: Option<String>,
         identical_calls: Option<u32>,
         calls: Option<u32>,
@@ -110,6 +125,7 @@ body! {
         command: Vec<String>,
         name: Option<String>,
         /// `PROVIDER/MODEL`, or several in the order they are tried.
+        #[cfg_attr(feature = "schema", schema(value_type = Models))]
         model: Words,
         variant: Option<String>,
         system: Option<String>,
@@ -117,18 +133,25 @@ body! {
         permissions: Vec<String>,
         /// The child may delegate.
         delegate: bool,
+        #[cfg_attr(feature = "schema", schema(value_type = Option<ParentRef>))]
         parent: Option<String>,
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Origin>))]
         origin: Option<String>,
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Notify>))]
         notify: Option<String>,
         batch: Option<String>,
         /// The same key again gives the same task. The header `Idempotency-Key` says the same.
+        #[cfg_attr(feature = "schema", schema(min_length = 1, max_length = 512))]
         key: Option<String>,
         cwd: Option<String>,
         /// Values that the child gets; kept in a file for its owner alone until the task ends.
+        #[cfg_attr(feature = "schema", schema(value_type = Env))]
         env: BTreeMap<String, String>,
         /// The caller's `PATH` and locale.
+        #[cfg_attr(feature = "schema", schema(value_type = CallerEnv))]
         caller_env: BTreeMap<String, String>,
         /// With its unit: `30m`.
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Span>))]
         timeout: Option<String>,
         budget: Budget,
         limits: Limits,
@@ -147,12 +170,20 @@ body! {
 
 body! {
     /// `POST /v1/tasks/{ref}/resume`.
-    Resume { prompt: String, parent: Option<String> }
+    Resume {
+        #[cfg_attr(feature = "schema", schema(value_type = Said, required))]
+        prompt: String,
+        #[cfg_attr(feature = "schema", schema(value_type = Option<ParentRef>))]
+        parent: Option<String>,
+    }
 }
 
 body! {
     /// `POST /v1/tasks/{ref}/send`.
-    Send { text: String }
+    Send {
+        #[cfg_attr(feature = "schema", schema(value_type = Said, required))]
+        text: String,
+    }
 }
 
 body! {
@@ -168,63 +199,9 @@ body! {
     }
 }
 
-body! {
-    /// `GET /v1/tasks?…`.
-    ListQuery {
-        state: Option<String>,
-        parent: Option<String>,
-        /// `true`: those that have not ended; `false`: those that have; left out: all.
-        living: Option<String>,
-        name: Option<String>,
-        session: Option<String>,
-        limit: Option<String>,
-        /// `next` of the page before.
-        cursor: Option<String>,
-    }
-}
-
-body! {
-    /// `GET /v1/tasks/{ref}/output?…`.
-    OutputQuery {
-        /// With its unit: `30s`.
-        wait: Option<String>,
-        /// `false`: the task without its result.
-        result: Option<String>,
-        /// As bytes only: instead of the result, what the host still has from this byte on, a piece of it. The
-        /// header `homing-from` says where the piece begins, `homing-written` how much there was in all.
-        from: Option<String>,
-    }
-}
-
-body! {
-    /// `GET /v1/events?…`, `GET /v1/tasks/{ref}/events?…`.
-    EventsQuery {
-        after: Option<String>,
-        /// `false`: what is there now, one JSON object a line.
-        follow: Option<String>,
-    }
-}
-
-body! {
-    /// `GET /v1/telemetry?…`.
-    TelemetryQuery { task: Option<String>, after: Option<String>, limit: Option<String> }
-}
-
-body! {
-    /// `GET /v1/parents/{ref}/owned?…` and `/inbox?…`.
-    ParentQuery { limit: Option<String> }
-}
-
-body! {
-    /// `GET /v1/deliveries?…`.
-    DeliveriesQuery {
-        /// `NAME` drains `inbox:NAME` with all its keys, `NAME/KEY` that one.
-        consumer: Option<String>
-    }
-}
-
 /// Where there is nothing to say: a retry, an acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Nothing {}
 
@@ -234,6 +211,7 @@ impl Fields for Nothing {
 
 /// A launch was accepted: the task is durable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Accepted {
     pub id: TaskId,
     /// The same key came before: this is the task of then.
@@ -243,6 +221,7 @@ pub struct Accepted {
 
 /// A page of tasks, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Page {
     pub tasks: Vec<TaskView>,
     /// The cursor of the next page; none on the last one.
@@ -251,6 +230,7 @@ pub struct Page {
 
 /// What waiting came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Waited {
     /// As it was asked for, with its unit.
     pub asked: String,
@@ -261,6 +241,7 @@ pub struct Waited {
 
 /// A task with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Output {
     pub task: TaskView,
     /// None when nobody asked to wait.
@@ -273,6 +254,7 @@ pub struct Output {
 
 /// What came of a cancel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Cancelled {
     pub id: TaskId,
     /// Where it stands now.
@@ -285,6 +267,7 @@ pub struct Cancelled {
 
 /// A new generation was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Resumed {
     pub id: TaskId,
     pub generation: u32,
@@ -292,12 +275,14 @@ pub struct Resumed {
 
 /// Words were taken for a living task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Sent {
     pub id: TaskId,
 }
 
 /// One open ask.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AskView {
     pub id: AskId,
     pub task: TaskId,
@@ -307,23 +292,28 @@ pub struct AskView {
     pub kind: AskKind,
     pub text: Arc<str>,
     pub options: Vec<Arc<str>>,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub asked_at: String,
     /// Denied then, when nobody answered.
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub deadline: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Asks {
     pub asks: Vec<AskView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Answered {
     pub id: AskId,
 }
 
 /// Whether what was acknowledged was owed; not known or repeated is harmless.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Acked {
     pub key: String,
     pub known: bool,
@@ -331,6 +321,7 @@ pub struct Acked {
 
 /// One notice that is owed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct NoticeView {
     pub task: TaskId,
     pub name: Option<Arc<str>>,
@@ -343,6 +334,7 @@ pub struct NoticeView {
     pub debrief: Option<DebriefId>,
     /// What acknowledges it alone.
     pub key: String,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub ended_at: Option<String>,
     /// Why its debrief's last send came to nothing.
     pub why: Option<Arc<str>>,
@@ -350,6 +342,7 @@ pub struct NoticeView {
 
 /// What a parent is owed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Inbox {
     pub parent: ParentRef,
     pub notices: Vec<NoticeView>,
@@ -365,6 +358,7 @@ pub enum Hook {
 
 /// What was asked for again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Redriven {
     pub key: String,
     /// Something else is on its way to the same parent, and goes first.
@@ -380,8 +374,18 @@ pub struct Posting {
     pub text: String,
 }
 
+/// Ends, and where to go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Telemetry {
+    pub records: Vec<Completion>,
+    /// The cursor for what comes after.
+    pub next: u64,
+}
+
 /// One debrief on its way to a consumer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Delivered {
     pub key: DebriefId,
     pub parent: Option<ParentRef>,
@@ -393,8 +397,10 @@ pub struct Delivered {
 
 /// One line of a task's journal, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct WhyLine {
     pub seq: u64,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub at: String,
     /// After the task was accepted.
     pub after_ms: u64,
@@ -404,15 +410,18 @@ pub struct WhyLine {
 
 /// What comes next, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct WhyNext {
     pub words: String,
     /// The timer that fires then, unless something is heard before.
     pub timer: Option<String>,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub at: Option<String>,
 }
 
 /// Why a task stands where it does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Why {
     pub id: TaskId,
     pub name: Option<Arc<str>>,
@@ -426,6 +435,7 @@ pub struct Why {
 
 /// Who serves the socket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Status {
     pub pid: u32,
     pub version: String,
@@ -434,6 +444,7 @@ pub struct Status {
     /// Where it listens on TCP.
     #[serde(default)]
     pub http: Option<String>,
+    #[cfg_attr(feature = "schema", schema(format = DateTime))]
     pub since: String,
     pub hosts: Vec<String>,
     /// Launches that `homing.toml` has names for.
@@ -445,6 +456,7 @@ pub struct Status {
 
 /// The daemon ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Stopping {
     pub pid: u32,
     /// Tasks that were cancelled before.
@@ -455,6 +467,7 @@ pub struct Stopping {
 
 /// Why something was not done: `application/problem+json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Problem {
     pub status: u16,
     /// A stable word.

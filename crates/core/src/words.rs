@@ -22,6 +22,16 @@ macro_rules! words {
                 out.pad(self.word())
             }
         }
+
+        #[cfg(feature = "schema")]
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                crate::schema::one_of(Self::ALL.iter().map(|each| each.word()))
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl utoipa::ToSchema for $name {}
     };
 }
 pub(crate) use words;

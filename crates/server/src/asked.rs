@@ -54,17 +54,22 @@ impl<T: Fields + DeserializeOwned> FromRequestParts<Door> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &Door) -> Answer<Self> {
-        let mut fields = Map::new();
-        for pair in parts.uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty())
-        {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let (name, value) = (plain(name)?, plain(value)?);
-            if fields.insert(name.clone(), Value::String(value)).is_some() {
-                return Err(Problem::invalid(format!("{name}: it is given twice")));
-            }
-        }
+        let fields = fields(parts.uri.query().unwrap_or_default())?;
         read(fields, "parameter").map(Self)
     }
+}
+
+/// The pairs of a query, none of them twice.
+fn fields(query: &str) -> Answer<Map<String, Value>> {
+    let mut fields = Map::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (name, value) = (plain(name)?, plain(value)?);
+        if fields.insert(name.clone(), Value::String(value)).is_some() {
+            return Err(Problem::invalid(format!("{name}: it is given twice")));
+        }
+    }
+    Ok(fields)
 }
 
 /// Text of a query without its percent signs.
@@ -143,4 +148,59 @@ pub(crate) fn yes(field: &str, text: Option<&str>) -> Answer<Option<bool>> {
 pub(crate) fn accepts(headers: &HeaderMap, form: &str) -> bool {
     let accept = headers.get(axum::http::header::ACCEPT).and_then(|value| value.to_str().ok());
     accept.is_some_and(|accept| accept.split([',', ';']).any(|each| each.trim() == form))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use homing_core::wire::ListQuery;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// As a client may write it: every byte escaped, or only what must be.
+    fn escaped(text: &str, all: bool) -> String {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+        let each = |byte: u8| match byte {
+            byte if plain(byte) && !all => (byte as char).to_string(),
+            b' ' if !all => "+".to_owned(),
+            byte => format!("%{byte:02x}"),
+        };
+        text.bytes().map(each).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn any_query_is_read_or_refused(query in "\\PC*", raw in "[%&=+0-9a-fA-F]*") {
+            for query in [query, raw] {
+                if let Ok(found) = fields(&query) {
+                    drop(read::<ListQuery>(found, "parameter"));
+                }
+            }
+        }
+
+        #[test]
+        fn what_a_client_escapes_is_read_as_it_was(
+            pairs in prop::collection::btree_map(".{1,20}", ".{0,20}", 0..5),
+            all: bool,
+        ) {
+            let written = |(name, value): (&String, &String)| {
+                format!("{}={}", escaped(name, all), escaped(value, all))
+            };
+            let query: Vec<String> = pairs.iter().map(written).collect();
+            let found = fields(&query.join("&")).unwrap();
+            let found: BTreeMap<String, String> = found
+                .into_iter()
+                .map(|(name, value)| (name, value.as_str().unwrap_or_default().to_owned()))
+                .collect();
+            prop_assert_eq!(found, pairs);
+        }
+
+        #[test]
+        fn a_number_within_bounds_is_taken_and_no_other(limit in 0_usize..3_000) {
+            let read = limited(Some(&limit.to_string()), 100, 1_000);
+            prop_assert_eq!(read.ok(), (1..=1_000).contains(&limit).then_some(limit));
+        }
+    }
 }

@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use homing_ports::door::{Calling, Token};
 
+use crate::codes::Own;
 use crate::door::Door;
 use crate::peer::By;
 use crate::problem::Problem;
@@ -113,7 +114,7 @@ pub(crate) async fn admit(
     let headers = request.headers();
     if !guard.is_for_us(headers, ends.here) {
         let why = "the header Host names another machine than this one";
-        return Problem::forbidden("E_HOST", why)
+        return Problem::forbidden(Own::Host, why)
             .hint("127.0.0.1, localhost, or a name in [http] hosts of homing.toml")
             .into_response();
     }
@@ -121,7 +122,7 @@ pub(crate) async fn admit(
         Ok(origin) => origin,
         Err(origin) => {
             let why = format!("pages of {origin:?} may not call");
-            return Problem::forbidden("E_ORIGIN", &why)
+            return Problem::forbidden(Own::Origin, &why)
                 .hint("[http] origins in homing.toml")
                 .into_response();
         }

@@ -7,7 +7,8 @@
 //!   is called by, the web page it is called from.
 //! - `routes` has one file per verb. A body is one of `homing_core::wire`; a task is `homing_core::view`.
 //! - `mcp` is the same as tools for agents.
-//! - `problem` is how everything is refused: a code, what, why, and what to try.
+//! - `problem` is how everything is refused: a code, what, why, and what to try; `codes` are the door's own.
+//! - `openapi` tells of all this in a document for programs, made of what each route says beside its code.
 //! - `feed` reads what the journal gains once, for all who follow it.
 //! - `stream` writes events to readers of any speed. One who is behind pulls from the ledger by a cursor, so a slow
 //!   reader costs a few pages of memory and never delays a decision; one that does not read at all is let go of,
@@ -18,10 +19,12 @@
 #![forbid(unsafe_code)]
 
 mod asked;
+mod codes;
 mod door;
 mod feed;
 mod guard;
 mod mcp;
+mod openapi;
 mod peer;
 mod problem;
 mod request_id;

@@ -13,6 +13,7 @@ use homing_ports::door::Calling;
 use homing_runtime::Homing;
 use tokio::net::UnixListener;
 
+use crate::codes::Own;
 use crate::door::Door;
 use crate::problem::Problem;
 
@@ -75,7 +76,7 @@ pub(crate) async fn admit(
     let who = door.identity.uid;
     if peer.uid != Some(who) {
         let why = format!("this socket serves the user with uid {who} alone");
-        return Problem::forbidden("E_OTHER_USER", &why).into_response();
+        return Problem::forbidden(Own::OtherUser, &why).into_response();
     }
     let by = match peer.calling(&door) {
         Calling::Inside(task) => By(Some(task)),

@@ -7,6 +7,8 @@ use homing_core::words::Code;
 use homing_ports::store::StoreError;
 use homing_runtime::Refused;
 
+use crate::codes::Own;
+
 /// A refusal on its way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
@@ -24,21 +26,24 @@ impl Problem {
         Self { status, code: code.to_owned(), title, detail: detail.to_owned(), hint: None }
     }
 
+    fn own(code: Own, title: &'static str, detail: &str) -> Self {
+        Self::new(code.status(), code.word(), title, detail)
+    }
+
     /// What was asked for makes no sense; the detail names the field.
     pub(crate) fn invalid(detail: impl AsRef<str>) -> Self {
         let code = Code::Invalid.word();
         Self::new(StatusCode::BAD_REQUEST, code, "the request cannot be read", detail.as_ref())
     }
 
-    pub(crate) fn forbidden(code: &str, detail: &str) -> Self {
-        Self::new(StatusCode::FORBIDDEN, code, "not for this caller", detail)
+    pub(crate) fn forbidden(code: Own, detail: &str) -> Self {
+        Self::own(code, "not for this caller", detail)
     }
 
     /// Over TCP, without the token.
     pub(crate) fn unknown_caller() -> Self {
-        let status = StatusCode::UNAUTHORIZED;
         let why = "the header Authorization does not hold this home's token";
-        Self::new(status, "E_TOKEN", "not for this caller", why)
+        Self::forbidden(Own::Token, why)
             .hint("Authorization: Bearer TOKEN, as `homing token` prints it")
     }
 
@@ -46,11 +51,11 @@ impl Problem {
     pub(crate) fn nobody() -> Self {
         let why = "the process that made this connection is gone or cannot be seen, so nobody can tell \
                    whether it is inside a task";
-        Self::forbidden("E_CALLER_UNKNOWN", why)
+        Self::forbidden(Own::CallerUnknown, why)
     }
 
     pub(crate) fn slow(detail: &str) -> Self {
-        Self::new(StatusCode::REQUEST_TIMEOUT, "E_SLOW", "the request took too long", detail)
+        Self::own(Own::Slow, "the request took too long", detail)
     }
 
     pub(crate) fn not_found(detail: &str) -> Self {
@@ -58,12 +63,11 @@ impl Problem {
     }
 
     pub(crate) fn method(detail: &str) -> Self {
-        let status = StatusCode::METHOD_NOT_ALLOWED;
-        Self::new(status, "E_METHOD", "that cannot be done here", detail)
+        Self::own(Own::Method, "that cannot be done here", detail)
     }
 
     pub(crate) fn too_large(detail: &str) -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "E_TOO_LARGE", "the body is too large", detail)
+        Self::own(Own::TooLarge, "the body is too large", detail)
     }
 
     pub(crate) fn unavailable(detail: &str) -> Self {
@@ -132,7 +136,8 @@ fn because(code: Code, why: &str) -> Problem {
     problem.hint(hint)
 }
 
-fn kind(code: Code) -> (StatusCode, &'static str) {
+/// What a code of the core is answered with.
+pub(crate) fn kind(code: Code) -> (StatusCode, &'static str) {
     match code {
         Code::Invalid | Code::LineageUnknown | Code::LineageCycle | Code::NotAfter => {
             (StatusCode::BAD_REQUEST, "the request cannot be done as it is")
@@ -163,21 +168,17 @@ fn kind(code: Code) -> (StatusCode, &'static str) {
 }
 
 fn store(error: &StoreError) -> Problem {
-    let say = |status, code, title| Problem::new(status, code, title, &error.to_string());
+    let why = error.to_string();
     match error {
         StoreError::BelowFloor { floor, .. } => {
-            say(StatusCode::GONE, "E_BELOW_FLOOR", "the journal does not go back that far")
+            Problem::own(Own::BelowFloor, "the journal does not go back that far", &why)
                 .hint(format!("after={floor}"))
         }
         StoreError::Damaged { .. } | StoreError::Newer { .. } | StoreError::Foreign { .. } => {
-            say(StatusCode::INTERNAL_SERVER_ERROR, "E_DAMAGED", "the ledger cannot be read")
-                .hint("homing doctor")
+            Problem::own(Own::Damaged, "the ledger cannot be read", &why).hint("homing doctor")
         }
-        StoreError::Held { .. } | StoreError::Unavailable { .. } => {
-            let code = Code::Unavailable.word();
-            say(StatusCode::SERVICE_UNAVAILABLE, code, "not available now")
-                .hint("see that its disk has space and can be written to, then the same again")
-        }
+        StoreError::Held { .. } | StoreError::Unavailable { .. } => Problem::unavailable(&why)
+            .hint("see that its disk has space and can be written to, then the same again"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Scripted hosts, models and agents: for tests and the demo only.
 //!
 //! - `model`: a model on loopback that obeys its prompt, as two APIs.
-//! - `npm`: real programs, installed at fixed versions.
+//! - `npm`, `pypi`: real programs, installed at fixed versions.
 //! - `receiver`: a program elsewhere that is told by webhooks.
 //! - `scripted`: a host that obeys scripts, for tests of whatever drives hosts.
 //! - `sequences`: what real hosts were seen to do, as data.
@@ -10,6 +10,7 @@
 
 pub mod model;
 pub mod npm;
+pub mod pypi;
 pub mod receiver;
 pub mod scripted;
 pub mod sequences;

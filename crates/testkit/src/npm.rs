@@ -52,7 +52,7 @@ impl Programs {
 }
 
 /// `HOMING_TEST_CACHE`, else a folder in the user's cache.
-fn cache() -> Result<PathBuf, String> {
+pub(crate) fn cache() -> Result<PathBuf, String> {
     let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let found = set("HOMING_TEST_CACHE")
         .or_else(|| set("XDG_CACHE_HOME").map(|dir| dir.join("homing-tests")))

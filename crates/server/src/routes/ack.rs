@@ -5,13 +5,25 @@ use axum::response::Response;
 use homing_core::ids::{DebriefId, TaskId};
 use homing_core::input::Receipt;
 use homing_core::wire::{Acked, Nothing};
+use homing_core::words::Code;
+use homing_runtime::Refused;
 
 use super::{Named, ok};
 use crate::asked::{Body, parsed};
 use crate::door::Door;
+use crate::openapi::{ASKED, KEPT, OfKey, OfNotice, TOLD, WRITTEN, refuses};
 use crate::problem::{Answer, Problem};
 
-/// `db_…`, or `bg_…/GENERATION` with its slash escaped.
+refuses!(Refusals: [TOLD, ASKED, KEPT, WRITTEN], Code::NotFound);
+
+/// A receipt: what it names is settled.
+///
+/// `db_…`, or `bg_…/GENERATION` with its slash escaped. Not known or repeated is harmless.
+#[utoipa::path(
+    post, path = "/v1/deliveries/{key}/ack", operation_id = "ack", tag = "deliveries",
+    params(OfKey), request_body = Nothing,
+    responses((status = 200, description = "Whether it was owed.", body = Acked), Refusals),
+)]
 pub(crate) async fn debrief(
     State(door): State<Door>,
     Named(key): Named<String>,
@@ -28,7 +40,14 @@ pub(crate) async fn debrief(
     acked(&door, key, receipt).await
 }
 
-/// `bg_…/GENERATION`.
+/// A receipt for one generation of a task.
+///
+/// `bg_…/GENERATION`, as it is.
+#[utoipa::path(
+    post, path = "/v1/deliveries/{task}/{generation}/ack", operation_id = "ack_notice", tag = "deliveries",
+    params(OfNotice), request_body = Nothing,
+    responses((status = 200, description = "Whether it was owed.", body = Acked), Refusals),
+)]
 pub(crate) async fn notice(
     State(door): State<Door>,
     Named((task, generation)): Named<(String, String)>,
@@ -47,6 +66,10 @@ fn receipt(task: &str, generation: &str) -> Answer<Receipt> {
 }
 
 async fn acked(door: &Door, key: String, receipt: Receipt) -> Answer<Response> {
-    let known = door.homing.ack(receipt).await?;
+    let known = match door.homing.ack(receipt).await {
+        // Never here, or past its retention: nothing is owed of it.
+        Err(Refused::Because { code: Code::NotFound, .. }) => false,
+        told => told?,
+    };
     Ok(ok(&Acked { key, known }))
 }

@@ -4,15 +4,28 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use homing_core::ids::AskId;
+use homing_core::schema::Answering;
 use homing_core::task;
 use homing_core::wire::{AnswerBody, Answered};
+use homing_core::words::Code;
 
 use super::{Named, ok};
 use crate::asked::Body;
 use crate::door::Door;
+use crate::openapi::{ASKED, KEPT, OfAsk, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
+refuses!(Refusals: [TOLD, ASKED, KEPT, WRITTEN], Code::NotFound, Code::AskClosed, Code::OwnAsk);
+
+/// Answers an ask, named by its id or by a task that has one open.
+///
+/// From inside the asking task it is refused.
+#[utoipa::path(
+    post, path = "/v1/asks/{ask}/answer", operation_id = "answer", tag = "asks",
+    params(OfAsk), request_body = Answering,
+    responses((status = 200, description = "Answered.", body = Answered), Refusals),
+)]
 pub(crate) async fn answer(
     State(door): State<Door>,
     Extension(by): Extension<By>,

@@ -14,12 +14,28 @@ use serde_json::json;
 
 use crate::asked::{Query, parsed};
 use crate::door::Door;
+use crate::openapi::{ASKED, SentEvent, TOLD, refuses};
 use crate::problem::{Answer, Problem};
 use crate::stream::{self, Gone, Out};
 
 /// One wait; the next one follows.
 const WAIT: Duration = Duration::from_secs(3_600);
 
+refuses!(Refusals: [TOLD, ASKED]);
+
+/// Debriefs of an inbox and its keys as they come, each leased to one consumer.
+///
+/// What is not acknowledged is offered again. The same key twice is the same debrief.
+#[utoipa::path(
+    get, path = "/v1/deliveries", operation_id = "deliveries", tag = "deliveries",
+    params(DeliveriesQuery),
+    responses(
+        (status = 200, description = "Server-sent events without end: `event: debrief`, its `id` the key to acknowledge, its \
+         `data` a `Delivered`; `dropped`, `stopped` and `problem` are last words.",
+         content((SentEvent = "text/event-stream"))),
+        Refusals
+    ),
+)]
 pub(crate) async fn deliveries(
     State(door): State<Door>,
     Query(asked): Query<DeliveriesQuery>,

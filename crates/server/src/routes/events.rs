@@ -9,6 +9,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use homing_core::ids::TaskId;
 use homing_core::wire::EventsQuery;
+use homing_core::words::Code;
 use homing_ports::store::{JournalRow, StoreError};
 use homing_runtime::{Refused, shown};
 use serde_json::json;
@@ -17,13 +18,30 @@ use tokio::sync::watch;
 
 use super::{Named, task};
 use crate::asked::{Query, yes};
+use crate::codes::Own;
 use crate::door::Door;
 use crate::feed::{Feed, Lines};
+use crate::openapi::{ASKED, JournalLine, KEPT, OfTask, Resuming, SentEvent, TOLD, refuses};
 use crate::problem::{Answer, Problem};
 use crate::stream::{self, Gone, Out};
 
 const PAGE: usize = 200;
 
+refuses!(Refusals: [TOLD, ASKED, KEPT], Own::BelowFloor);
+
+/// The journal as it grows, from a cursor on.
+///
+/// Without a cursor it begins with the oldest line that is kept.
+#[utoipa::path(
+    get, path = "/v1/events", operation_id = "events", tag = "watching",
+    params(EventsQuery, Resuming),
+    responses(
+        (status = 200, description = "Server-sent events without end: `id` is the cursor, `event` the kind of the line, `data` \
+         the line; `dropped`, `stopped` and `problem` are last words. With `follow=false` what is there now, a line each.",
+         content((SentEvent = "text/event-stream"), (JournalLine = "application/x-ndjson"))),
+        Refusals
+    ),
+)]
 pub(crate) async fn all(
     State(door): State<Door>,
     Extension(feed): Extension<Feed>,
@@ -37,6 +55,20 @@ pub(crate) async fn all(
     respond(pages, feed, yes("follow", asked.follow.as_deref())?)
 }
 
+refuses!(OfTaskRefusals: [TOLD, ASKED, KEPT], Code::NotFound);
+
+/// The lines of one task as they come, from a cursor on.
+///
+/// The cursor counts the task's own lines.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/events", operation_id = "task_events", tag = "watching",
+    params(OfTask, EventsQuery, Resuming),
+    responses(
+        (status = 200, description = "As `events`, of this task alone.",
+         content((SentEvent = "text/event-stream"), (JournalLine = "application/x-ndjson"))),
+        OfTaskRefusals
+    ),
+)]
 pub(crate) async fn of_task(
     State(door): State<Door>,
     Extension(feed): Extension<Feed>,
@@ -50,15 +82,21 @@ pub(crate) async fn of_task(
     respond(pages, feed, yes("follow", asked.follow.as_deref())?)
 }
 
-/// Where a reader goes on: what it saw last. The header is what a reader that came back says by itself.
+/// Where a reader goes on: what it saw last. The header is what a reader that came back says by itself, and goes over `after`.
 pub(super) fn cursor(headers: &HeaderMap, after: Option<&str>) -> Answer<Option<u64>> {
-    let (field, text) = match (headers.get("last-event-id"), after) {
-        (Some(last), _) => ("Last-Event-ID", last.to_str().unwrap_or("?")),
-        (None, Some(after)) => ("after", after),
-        (None, None) => return Ok(None),
-    };
-    let number = text.parse().map(Some);
-    number.map_err(|_| Problem::invalid(format!("{field}: the number of a line, as `id` said it")))
+    let header = headers.get("last-event-id").map(|last| last.to_str().unwrap_or("?"));
+    let said = header.map(|text| line("Last-Event-ID", text)).transpose()?;
+    let after = after.map(|text| line("after", text)).transpose()?;
+    Ok(said.or(after))
+}
+
+/// No journal has more lines than this.
+const LINES_MAX: u64 = i64::MAX as u64;
+
+fn line(field: &str, text: &str) -> Answer<u64> {
+    let number = text.parse().ok().filter(|number| *number <= LINES_MAX);
+    number
+        .ok_or_else(|| Problem::invalid(format!("{field}: the number of a line, as `id` said it")))
 }
 
 /// A cursor that was given must be one that can be gone on from; without one it begins with the oldest line.

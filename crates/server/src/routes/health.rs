@@ -4,12 +4,26 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use crate::door::Door;
+use crate::openapi::{KEPT, TOLD, refuses};
 use crate::problem::{Answer, Problem};
 
+refuses!(AliveRefusals: [TOLD]);
+refuses!(ReadyRefusals: [TOLD, KEPT]);
+
+/// Whether the daemon answers.
+#[utoipa::path(
+    get, path = "/healthz", operation_id = "healthz", tag = "daemon", security(()),
+    responses((status = 200, description = "It does.", content((String = "text/plain"))), AliveRefusals),
+)]
 pub(crate) async fn alive() -> Response {
     "ok\n".into_response()
 }
 
+/// Whether its ledger can be read.
+#[utoipa::path(
+    get, path = "/readyz", operation_id = "readyz", tag = "daemon", security(()),
+    responses((status = 200, description = "It can.", content((String = "text/plain"))), ReadyRefusals),
+)]
 pub(crate) async fn ready(State(door): State<Door>) -> Answer<Response> {
     if *door.stops.closing().borrow() {
         return Err(Problem::unavailable("the daemon stops"));

@@ -4,12 +4,24 @@ use axum::extract::State;
 use axum::response::Response;
 use homing_core::refs::ParentRef;
 use homing_core::wire::{Inbox, Nothing};
+use homing_core::words::Code;
 
 use super::{Named, ok};
 use crate::asked::{Query, parsed};
 use crate::door::Door;
+use crate::openapi::{ASKED, KEPT, OfParent, TOLD, refuses};
 use crate::problem::Answer;
 
+refuses!(Refusals: [TOLD, ASKED, KEPT], Code::NotFound);
+
+/// What a parent is owed.
+///
+/// Reading settles nothing.
+#[utoipa::path(
+    get, path = "/v1/parents/{parent}/inbox", operation_id = "inbox", tag = "deliveries",
+    params(OfParent),
+    responses((status = 200, description = "Its notices.", body = Inbox), Refusals),
+)]
 pub(crate) async fn inbox(
     State(door): State<Door>,
     Named(named): Named<String>,

@@ -16,6 +16,7 @@ use homing_runtime::{Launch, Launched, Refused};
 use super::{accepted, task};
 use crate::asked::{Body, parsed, spanned};
 use crate::door::Door;
+use crate::openapi::{ASKED, KEPT, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
@@ -23,6 +24,45 @@ const KEY_MAX: usize = 512;
 const NAME_MAX: usize = 64 << 10;
 const VARS_MAX: usize = 1_000;
 
+refuses!(
+    Refusals: [TOLD, ASKED, KEPT, WRITTEN],
+    Code::NotFound,
+    Code::KeyReused,
+    Code::Ended,
+    Code::DepthExceeded,
+    Code::LivingLimit,
+    Code::BudgetUnavailable,
+    Code::LineageUnknown,
+    Code::LineageCycle,
+    Code::NotAfter,
+);
+
+/// Launches a task: a prompt or a command.
+///
+/// It is durable when this answers, and its id is known. The same key again is the same task.
+#[utoipa::path(
+    post, path = "/v1/tasks", operation_id = "launch", tag = "tasks",
+    params((
+        "Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 512, pattern = "^[ -~]*$",
+        description = "The same key again gives the same task; `key` in the body says the same."
+    )),
+    request_body(content = wire::Launch, example = json!({ "command": ["echo", "home"], "name": "errand" })),
+    responses(
+        (
+            status = 202, description = "Accepted.", body = wire::Accepted,
+            headers(("location" = String, description = "The task.")),
+            links(
+                ("show" = (operation_id = "show", parameters(("task" = "$response.body#/id")))),
+                ("output" = (operation_id = "output", parameters(("task" = "$response.body#/id")))),
+                ("why" = (operation_id = "why", parameters(("task" = "$response.body#/id")))),
+                ("logs" = (operation_id = "logs", parameters(("task" = "$response.body#/id")))),
+                ("cancel" = (operation_id = "cancel", parameters(("task" = "$response.body#/id")))),
+                ("retry" = (operation_id = "retry", parameters(("task" = "$response.body#/id")))),
+            )
+        ),
+        Refusals
+    ),
+)]
 pub(crate) async fn launch(
     State(door): State<Door>,
     Extension(by): Extension<By>,

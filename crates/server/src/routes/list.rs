@@ -11,11 +11,22 @@ use homing_ports::store::TaskQuery;
 use super::ok;
 use crate::asked::{Query, limited, parsed, yes};
 use crate::door::Door;
+use crate::openapi::{ASKED, KEPT, TOLD, refuses};
 use crate::problem::{Answer, Problem};
 
 const USUAL: usize = 100;
 const MOST: usize = 1_000;
 
+refuses!(Refusals: [TOLD, ASKED, KEPT]);
+
+/// Tasks, newest first.
+///
+/// As last committed, page by page: no host is asked.
+#[utoipa::path(
+    get, path = "/v1/tasks", operation_id = "list", tag = "tasks",
+    params(ListQuery),
+    responses((status = 200, description = "A page.", body = Page), Refusals),
+)]
 pub(crate) async fn list(
     State(door): State<Door>,
     Query(asked): Query<ListQuery>,

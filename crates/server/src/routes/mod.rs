@@ -1,10 +1,11 @@
-//! One file per verb; this one says which path leads where.
+//! One file per verb, which says its own path; this one has the list of them.
 
 mod ack;
 mod answer;
 mod asks;
 mod cancel;
 mod deliveries;
+mod described;
 mod events;
 mod health;
 mod inbox;
@@ -27,7 +28,6 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use axum::{Extension, Router, middleware};
 use homing_core::ids::TaskId;
 use serde::Serialize;
@@ -37,6 +37,7 @@ use crate::door::Door;
 use crate::feed::Feed;
 use crate::guard::{self, Guard};
 use crate::mcp;
+use crate::openapi::served;
 use crate::peer;
 use crate::problem::{Answer, Problem};
 use crate::request_id;
@@ -64,36 +65,38 @@ fn with_tools(door: &Door) -> Router<Door> {
     routes.route_service("/mcp", service)
 }
 
+served! {
+    list::list,
+    launch::launch,
+    show::show,
+    output::output,
+    why::why,
+    logs::logs,
+    events::of_task,
+    cancel::cancel,
+    resume::resume,
+    retry::retry,
+    send::send,
+    asks::asks,
+    answer::answer,
+    events::all,
+    telemetry::telemetry,
+    inbox::inbox,
+    owned::owned,
+    deliveries::deliveries,
+    ack::debrief,
+    ack::notice,
+    redrive::redrive,
+    status::status,
+    stop::stop,
+    described::described,
+    health::alive,
+    health::ready,
+}
+
 fn all(door: &Door) -> Router<Door> {
     let feed = Feed::new(door.homing.clone());
-    Router::new()
-        .route("/v1/tasks", get(list::list).post(launch::launch))
-        .route("/v1/tasks/{task}", get(show::show))
-        .route("/v1/tasks/{task}/output", get(output::output))
-        .route("/v1/tasks/{task}/why", get(why::why))
-        .route("/v1/tasks/{task}/logs", get(logs::logs))
-        .route("/v1/tasks/{task}/events", get(events::of_task))
-        .route("/v1/tasks/{task}/cancel", post(cancel::cancel))
-        .route("/v1/tasks/{task}/resume", post(resume::resume))
-        .route("/v1/tasks/{task}/retry", post(retry::retry))
-        .route("/v1/tasks/{task}/send", post(send::send))
-        .route("/v1/asks", get(asks::asks))
-        .route("/v1/asks/{ask}/answer", post(answer::answer))
-        .route("/v1/events", get(events::all))
-        .route("/v1/telemetry", get(telemetry::telemetry))
-        .route("/v1/parents/{parent}/inbox", get(inbox::inbox))
-        .route("/v1/parents/{parent}/owned", get(owned::owned))
-        .route("/v1/deliveries", get(deliveries::deliveries))
-        .route("/v1/deliveries/{key}/ack", post(ack::debrief))
-        .route("/v1/deliveries/{task}/{generation}/ack", post(ack::notice))
-        .route("/v1/deliveries/{key}/redrive", post(redrive::redrive))
-        .route("/v1/status", get(status::status))
-        .route("/v1/stop", post(stop::stop))
-        .route("/healthz", get(health::alive))
-        .route("/readyz", get(health::ready))
-        .fallback(nowhere)
-        .method_not_allowed_fallback(not_so)
-        .layer(Extension(feed))
+    routes().fallback(nowhere).method_not_allowed_fallback(not_so).layer(Extension(feed))
 }
 
 async fn nowhere(uri: Uri) -> Problem {

@@ -10,11 +10,13 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use homing_core::ids::TaskId;
 use homing_core::span;
 use homing_core::wire::{Output, OutputQuery, Waited};
+use homing_core::words::Code;
 use homing_runtime as runtime;
 
 use super::{Named, ok, task};
 use crate::asked::{Query, accepts, spanned, yes};
 use crate::door::Door;
+use crate::openapi::{ASKED, Bytes, KEPT, OfTask, TOLD, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
@@ -23,6 +25,22 @@ const WAIT_MAX: Duration = Duration::from_secs(3_600);
 const PIECE: usize = 1 << 20;
 const BYTES: &str = "application/octet-stream";
 
+refuses!(Refusals: [TOLD, ASKED, KEPT], Code::NotFound);
+
+/// A task with its result, after a bounded wait if one is asked for.
+///
+/// The time that is up says nothing of the task but that. Reading settles nothing: `ack` of the answer does, once acknowledged.
+#[utoipa::path(
+    get, path = "/v1/tasks/{task}/output", operation_id = "output", tag = "tasks",
+    params(OfTask, OutputQuery),
+    responses(
+        (status = 200, description = "The task with its result; by `Accept` the result's bytes alone, or with `from` \
+         a piece of what the host still has.", content((Output = "application/json"), (Bytes = "application/octet-stream"))),
+        (status = 202, description = "By `Accept`, of a task that has not ended: what there is of its result.",
+         content((Bytes = "application/octet-stream"))),
+        Refusals
+    ),
+)]
 pub(crate) async fn output(
     State(door): State<Door>,
     Extension(by): Extension<By>,
@@ -38,7 +56,7 @@ pub(crate) async fn output(
     };
     let raw = accepts(&headers, BYTES);
     if let Some(from) = &asked.from {
-        return piece(&door, id, from, raw).await;
+        return piece(&door, id, from, takes_bytes(&headers)).await;
     }
     let (view, fresh) = door.homing.view(id, wanted && !raw).await?;
     if raw {
@@ -58,12 +76,18 @@ pub(crate) async fn output(
     Ok(ok(&Output { task: view, wait, fresh, ack }))
 }
 
+/// Whoever says nothing of forms takes any.
+fn takes_bytes(headers: &HeaderMap) -> bool {
+    let forms = [BYTES, "application/*", "*/*"];
+    !headers.contains_key(header::ACCEPT) || forms.iter().any(|form| accepts(headers, form))
+}
+
 /// What the host still has, a piece at a time: an empty one is the end.
-async fn piece(door: &Door, id: TaskId, from: &str, raw: bool) -> Answer<Response> {
+async fn piece(door: &Door, id: TaskId, from: &str, bytes: bool) -> Answer<Response> {
     let Ok(from) = from.parse() else {
         return Err(Problem::invalid(format!("from: {from:?} is not the number of a byte")));
     };
-    if !raw {
+    if !bytes {
         return Err(Problem::invalid(format!("from: pieces are bytes: accept {BYTES}")));
     }
     let piece = door.homing.piece(id, from, PIECE).await?;

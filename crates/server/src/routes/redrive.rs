@@ -5,13 +5,28 @@ use axum::response::Response;
 use homing_core::ids::{DebriefId, PostId};
 use homing_core::input::Outgoing;
 use homing_core::wire::{Nothing, Redriven};
+use homing_core::words::Code;
 
 use super::{Named, ok};
 use crate::asked::{Body, parsed};
 use crate::door::Door;
+use crate::openapi::{ASKED, OfKey, TOLD, WRITTEN, refuses};
 use crate::problem::Answer;
 
-/// `db_…`, or `po_…`.
+refuses!(
+    Refusals: [TOLD, ASKED, WRITTEN],
+    Code::NotFound, Code::OnItsWay, Code::SessionNotFound, Code::OriginUnhandled
+);
+
+/// Sends again what rests, under its key.
+///
+/// `db_…` is a debrief that its receiver refused, or for which a line in a room stands; `po_…` a message that its room
+/// would not take.
+#[utoipa::path(
+    post, path = "/v1/deliveries/{key}/redrive", operation_id = "redrive", tag = "deliveries",
+    params(OfKey), request_body = Nothing,
+    responses((status = 200, description = "Whether something else goes first.", body = Redriven), Refusals),
+)]
 pub(crate) async fn redrive(
     State(door): State<Door>,
     Named(key): Named<String>,

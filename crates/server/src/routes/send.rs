@@ -4,13 +4,29 @@ use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use homing_core::wire::{Send, Sent};
+use homing_core::words::Code;
 
 use super::{Named, accepted, task};
 use crate::asked::Body;
 use crate::door::Door;
+use crate::openapi::{ASKED, KEPT, OfTask, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
+refuses!(
+    Refusals: [TOLD, ASKED, KEPT, WRITTEN],
+    Code::NotFound,
+    Code::Ended,
+    Code::Stopping,
+    Code::CannotPrompt,
+);
+
+/// Words for a living task, as a turn of their own.
+#[utoipa::path(
+    post, path = "/v1/tasks/{task}/send", operation_id = "send", tag = "tasks",
+    params(OfTask), request_body = Send,
+    responses((status = 202, description = "Taken.", body = Sent), Refusals),
+)]
 pub(crate) async fn send(
     State(door): State<Door>,
     Extension(by): Extension<By>,

@@ -14,7 +14,9 @@ use tokio::time::Instant;
 
 use super::accepted;
 use crate::asked::Body;
+use crate::codes::Own;
 use crate::door::Door;
+use crate::openapi::{ASKED, KEPT, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
@@ -25,6 +27,16 @@ const PAGE: usize = 500;
 const AT_ONCE: usize = 256;
 const WHY: &str = "the daemon stops with its children";
 
+refuses!(Refusals: [TOLD, ASKED, KEPT, WRITTEN], Own::InsideTask);
+
+/// The daemon ends.
+///
+/// Children run on, unless they are to end too. From inside a task it is refused.
+#[utoipa::path(
+    post, path = "/v1/stop", operation_id = "stop", tag = "daemon",
+    request_body = Stop,
+    responses((status = 202, description = "It ends.", body = Stopping), Refusals),
+)]
 pub(crate) async fn stop(
     State(door): State<Door>,
     Extension(by): Extension<By>,
@@ -32,7 +44,7 @@ pub(crate) async fn stop(
 ) -> Answer<Response> {
     if let By(Some(task)) = by {
         let why = format!("this comes from inside {task}: a task does not stop the daemon");
-        return Err(Problem::forbidden("E_INSIDE_TASK", &why));
+        return Err(Problem::forbidden(Own::InsideTask, &why));
     }
     let (cancelled, left) = if body.children { end_all(&door).await? } else { (0, Vec::new()) };
     door.stops.stop();

@@ -10,17 +10,19 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use homing_core::ids::TaskId;
 use homing_core::telemetry::Completion;
-use homing_core::wire::TelemetryQuery;
+use homing_core::wire::{Telemetry, TelemetryQuery};
+use homing_core::words::Code;
 use homing_ports::store::JournalRow;
 use homing_runtime::Refused;
-use serde_json::json;
 use tokio::sync::broadcast::Receiver;
 
 use super::events::{begin, cursor, dropped, stopped};
 use super::{ok, task};
 use crate::asked::{Query, accepts, limited};
+use crate::codes::Own;
 use crate::door::Door;
 use crate::feed::{Feed, Lines};
+use crate::openapi::{ASKED, KEPT, Resuming, SentEvent, TOLD, refuses};
 use crate::problem::Answer;
 use crate::stream::{self, Gone, Out};
 
@@ -28,6 +30,20 @@ const PAGE: usize = 500;
 const USUAL: usize = 100;
 const MOST: usize = 1_000;
 
+refuses!(Refusals: [TOLD, ASKED, KEPT], Code::NotFound, Own::BelowFloor);
+
+/// A record of every end, of all tasks or of one.
+///
+/// Derived from the ledger: as a list, or as server-sent events by `Accept`.
+#[utoipa::path(
+    get, path = "/v1/telemetry", operation_id = "telemetry", tag = "watching",
+    params(TelemetryQuery, Resuming),
+    responses(
+        (status = 200, description = "Records and where to go on; or server-sent events without end, a record each.",
+         content((Telemetry = "application/json"), (SentEvent = "text/event-stream"))),
+        Refusals
+    ),
+)]
 pub(crate) async fn telemetry(
     State(door): State<Door>,
     Extension(feed): Extension<Feed>,
@@ -62,7 +78,7 @@ pub(crate) async fn telemetry(
         }
     }
     let next = if records.len() < limit { ends.seen().max(after) } else { ends.told };
-    Ok(ok(&json!({ "records": records, "next": next })))
+    Ok(ok(&Telemetry { records, next }))
 }
 
 /// Ends after a cursor, each with the number of its line.

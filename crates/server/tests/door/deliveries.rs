@@ -109,6 +109,8 @@ async fn what_is_no_consumer_or_no_key_is_refused() {
         let refused = problem(soon(open.client.ack(key)).await);
         assert!(refused.detail.contains(says), "{refused:?}");
     }
-    assert!(!soon(open.client.ack("db_000000000000")).await.unwrap().known);
+    for unknown in ["db_000000000000", "bg_000000000000/1"] {
+        assert!(!soon(open.client.ack(unknown)).await.unwrap().known, "{unknown}");
+    }
     open.close().await;
 }

@@ -10,6 +10,7 @@ mod deliveries;
 mod environment;
 mod launch;
 mod mcp;
+mod openapi;
 mod read;
 mod refused;
 mod scene;

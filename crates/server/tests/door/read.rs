@@ -6,6 +6,7 @@ use homing_core::wire::{Launch, ListQuery};
 use homing_core::words::State;
 
 use crate::scene::{LONG, Scene, ask, problem, soon};
+use crate::tcp::{bearer, listen};
 
 #[tokio::test]
 async fn what_a_host_still_has_is_given_in_pieces() {
@@ -19,11 +20,20 @@ async fn what_a_host_still_has_is_given_in_pieces() {
     assert_eq!(piece.written, Some(all.len() as u64));
     let end = soon(open.client.piece(&id.to_string(), all.len() as u64)).await.unwrap();
     assert!(end.bytes.is_empty());
-    for path in ["output?from=0", "output?from=x"] {
-        let refused = problem(soon(open.client.get(&format!("/v1/tasks/{id}/{path}"))).await);
-        assert_eq!(refused.status, 400, "{refused:?}");
+    let path = |from: &str| format!("/v1/tasks/{id}/output?from={from}");
+    let refused = problem(soon(open.client.get(&path("x"))).await);
+    assert_eq!(refused.status, 400, "{refused:?}");
+    // A piece has one form: whoever takes any is given it.
+    assert_eq!(soon(open.client.get(&path("1"))).await.unwrap(), &all[1..]);
+    let tcp = listen(&scene, &open).await;
+    for (accept, status) in
+        [("*/*", 200), ("text/html, application/*;q=0.8", 200), ("application/json", 400)]
+    {
+        let headers = ["Host: localhost", &bearer(), &format!("Accept: {accept}")];
+        let answer = tcp.get(&path("0"), &headers).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{accept}: {answer}");
     }
-    open.close().await;
+    tcp.close(open).await;
 }
 
 #[tokio::test]

@@ -55,13 +55,28 @@ impl Tcp {
         self.raw(&format!("GET {path} HTTP/1.1\r\n{headers}\r\nConnection: close\r\n\r\n")).await
     }
 
+    /// The head alone of an answer that may not end.
+    pub async fn head_of(&self, path: &str, headers: &[&str]) -> String {
+        let (address, headers) = (self.address, headers.join("\r\n"));
+        let request = format!("GET {path} HTTP/1.1\r\n{headers}\r\n\r\n");
+        let head = tokio::task::spawn_blocking(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(LONG)).unwrap();
+            stream.write_all(request.as_bytes()).unwrap();
+            let lines = std::io::BufRead::lines(std::io::BufReader::new(stream));
+            let head = lines.map(Result::unwrap).take_while(|line| !line.is_empty());
+            head.collect::<Vec<_>>().join("\r\n")
+        });
+        soon(head).await.unwrap()
+    }
+
     pub async fn close(self, open: Open) {
         open.close().await;
         soon(self.serving).await.unwrap().unwrap();
     }
 }
 
-fn bearer() -> String {
+pub fn bearer() -> String {
     format!("Authorization: Bearer {TOKEN}")
 }
 

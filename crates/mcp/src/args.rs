@@ -71,6 +71,8 @@ pub struct List {
     pub parent: Option<String>,
     /// true: those that have ended, too.
     pub all: Option<bool>,
+    /// Goes on where the answer before said that there are more.
+    pub cursor: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 //! daemon through its typed client, so a tool can do no more than a program at the door.
 //!
 //! - `tools`: which there are, with their words for the agent.
-//! - `args`: what each takes. `answers`: what each tells, as data and in words.
+//! - `args`: what each takes. `answers`: what each tells, as data and in words. `schema`: a task's JSON, declared.
 //! - `handler`: speaks the protocol: lists the tools, calls them, waits within bounds, tells progress.
 //! - `parent`: on whose behalf a call is made, and so who is told of the outcome.
 //! - `tasks` and `sessions`: the tools themselves.
@@ -15,6 +15,8 @@ mod answers;
 mod args;
 mod handler;
 mod parent;
+#[cfg_attr(not(test), expect(dead_code, reason = "declared for its shape alone"))]
+mod schema;
 mod sessions;
 mod tasks;
 mod tools;

@@ -39,12 +39,15 @@ impl Call<'_> {
         if let Some(found) = known.iter().find(by_id).and_then(Session::of) {
             return Ok(found);
         }
-        let view = self.view(named).await.map_err(|_| {
+        let view = self.read(named).await.map_err(|_| {
             let named: String = named.chars().take(128).collect();
             Sorry::new(format!("no session and no task is called {named:?}"), "session_list")
         })?;
-        Session::of(&view).ok_or_else(|| {
-            Sorry::new(format!("{} has no session yet", view.id), "background_output shows why")
+        Session::of(&view.task).ok_or_else(|| {
+            Sorry::new(
+                format!("{} has no session yet", view.task.id),
+                "background_output shows why",
+            )
         })
     }
 
@@ -78,7 +81,7 @@ impl Call<'_> {
     pub(crate) async fn session_read(&self, args: JsonObject) -> Result<Answer, Sorry> {
         let args: args::SessionRead = read(args)?;
         let session = self.session(&args.session_id).await?;
-        let (text, truncated) = self.log(&session.task_id, args.limit.unwrap_or(LINES)).await?;
+        let (text, truncated) = self.log(&session.task, args.limit.unwrap_or(LINES)).await?;
         let told = Transcript { session, text, truncated };
         let words = told.words();
         Ok(Answer::new(&told, words))
@@ -101,7 +104,7 @@ impl Call<'_> {
         let mut found = Vec::new();
         for session in &sessions {
             let bytes = self.ask(|client| {
-                let task = session.task_id.clone();
+                let task = session.task.clone();
                 async move { client.logs(&task).await }
             });
             // One whose log is gone holds nothing.
@@ -109,8 +112,8 @@ impl Call<'_> {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let lines = text.lines().filter(|line| line.to_lowercase().contains(&query));
             found.extend(lines.map(|line| FoundLine {
-                session_id: session.session_id.clone(),
-                task_id: session.task_id.clone(),
+                session: session.id.clone(),
+                task: session.task.clone(),
                 line: line.chars().take(LINE).collect(),
             }));
         }

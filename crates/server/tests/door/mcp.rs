@@ -77,11 +77,11 @@ async fn tools_over_http_launch_at_once_and_each_session_has_an_inbox() {
     let mut agent = Agent::new(&tcp).await;
     let session = agent.session.clone().unwrap();
     let told = agent.call("background_task", json!({"prompt": "@say hello\n@end"})).await;
-    let task = &told["structuredContent"];
+    let task = &told["structuredContent"]["task"];
     assert_eq!(task["parent"], format!("inbox:mcp/{session}"), "{told}");
-    let asked = json!({"task_id": task["task_id"], "wait": "30s"});
+    let asked = json!({"task_id": task["id"], "wait": "30s"});
     let told = agent.call("background_output", asked).await;
-    assert_eq!(told["structuredContent"]["result"]["text"], "hello", "{told}");
+    assert_eq!(told["structuredContent"]["task"]["result"]["text"], "hello", "{told}");
     tcp.close(open).await;
 }
 
@@ -117,12 +117,12 @@ async fn r7_a_tool_acts_for_its_caller() {
         }
     };
     let ask = soon(asked).await;
-    assert_eq!(ask["task_id"], above.to_string());
+    assert_eq!(ask["task"], above.to_string());
     *scene.around.calling.lock().unwrap() = Calling::Inside(above);
     let mut inside = Agent::new(&tcp).await;
     let below = inside.call("background_task", json!({"prompt": "@end"})).await;
-    let below = below["structuredContent"]["task_id"].as_str().unwrap().to_owned();
-    let answer = json!({"ask_id": ask["ask_id"], "text": "the first"});
+    let below = below["structuredContent"]["task"]["id"].as_str().unwrap().to_owned();
+    let answer = json!({"ask_id": ask["id"], "text": "the first"});
     let refused = inside.call("background_answer", answer.clone()).await;
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(refused["content"][0]["text"].as_str().unwrap().contains("E_OWN_ASK"), "{refused}");
@@ -151,11 +151,10 @@ async fn c8_a_permission_is_not_an_agents_to_give() {
     };
     let ask = soon(asked).await;
     let refused =
-        agent.call("background_answer", json!({"ask_id": ask["ask_id"], "text": "yes"})).await;
+        agent.call("background_answer", json!({"ask_id": ask["id"], "text": "yes"})).await;
     let words = refused["content"][0]["text"].as_str().unwrap();
     assert!(words.contains("a person's to give") && words.contains("homing answer"), "{words}");
-    let told =
-        agent.call("background_answer", json!({"ask_id": ask["ask_id"], "deny": true})).await;
+    let told = agent.call("background_answer", json!({"ask_id": ask["id"], "deny": true})).await;
     assert_eq!(told["isError"], false, "to refuse is anybody's: {told}");
     tcp.close(open).await;
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::answers::Sorry;
 use crate::parent::{Seat, Told};
-use crate::{Daemon, tools};
+use crate::{Daemon, Request, tools};
 
 /// A client cuts a call off after 60 seconds: what is not there by then is told to go on.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(45);
@@ -53,6 +53,10 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
+    pub(crate) async fn client(&self) -> Result<Client, Sorry> {
+        self.daemon.client(self.context.extensions.get::<Request>()).await.map_err(Sorry)
+    }
+
     /// Asks until there is an answer: what is asked is harmless to repeat.
     pub(crate) async fn ask<T, F>(&self, ask: impl Fn(Client) -> F + Send) -> Result<T, Sorry>
     where
@@ -60,7 +64,7 @@ impl Call<'_> {
     {
         let mut tries = 0;
         loop {
-            let client = self.daemon.client(&self.context.extensions).await.map_err(Sorry)?;
+            let client = self.client().await?;
             let error = match ask(client).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
@@ -183,7 +187,7 @@ impl ServerHandler for Tools {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let seat = self.daemon.seat(&context.extensions);
+        let seat = self.daemon.seat(context.extensions.get::<Request>());
         let call = Call { daemon: &*self.daemon, seat, context: &context };
         let args = request.arguments.unwrap_or_default();
         let Some(answer) = call.of(&request.name, args).await else {

@@ -107,7 +107,7 @@ impl Call<'_> {
         if view.state.is_terminal() {
             let body = wire::Resume { prompt: args.prompt.clone(), parent: args.parent.clone() };
             // Not asked twice: each would open a generation.
-            let client = self.daemon.client(&self.context.extensions).await.map_err(Sorry)?;
+            let client = self.client().await?;
             client.resume(&id, &body).await?;
         } else {
             self.say(&id, &args.prompt).await?;
@@ -117,7 +117,7 @@ impl Call<'_> {
 
     async fn say(&self, task: &str, text: &str) -> Result<(), Sorry> {
         // Not asked twice: it would be said twice.
-        let client = self.daemon.client(&self.context.extensions).await.map_err(Sorry)?;
+        let client = self.client().await?;
         client.say(task, text).await?;
         Ok(())
     }
@@ -275,7 +275,7 @@ impl Call<'_> {
             return Err(Sorry::new("a permission is a person's to give", &hint));
         }
         let body = wire::AnswerBody { allow: false, deny, text: args.text.clone() };
-        let client = self.daemon.client(&self.context.extensions).await.map_err(Sorry)?;
+        let client = self.client().await?;
         client.answer(&args.ask_id, &body).await?;
         let next = format!("it goes on: background_output(task_id=\"{}\").", ask.task);
         let told = Answered { id: args.ask_id, task: ask.task.to_string(), next: next.clone() };

@@ -1,0 +1,48 @@
+//! Where the tools are served: on standard input and output for one agent program, and over streamable HTTP for
+//! many. Nothing outside of this crate speaks the protocol.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use rmcp::ServiceExt;
+use rmcp::transport::stdio;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
+
+use crate::Daemon;
+use crate::handler::Tools;
+
+/// The tools at a path of a router.
+pub type OverHttp = StreamableHttpService<Tools, LocalSessionManager>;
+
+/// Serves whoever is at the other end of standard input, until it goes.
+pub async fn on_stdio(daemon: Arc<dyn Daemon>) -> io::Result<()> {
+    // One that goes before it said hello is gone.
+    let Ok(serving) = Tools::new(daemon).serve(stdio()).await else {
+        return Ok(());
+    };
+    serving.waiting().await?;
+    Ok(())
+}
+
+/// A service for one listener, until it closes. Who may call, by which name and from which page is for the listener to
+/// find out before.
+pub fn over_http(
+    daemon: Arc<dyn Daemon>,
+    closing: impl Future<Output = ()> + Send + 'static,
+) -> OverHttp {
+    let closed = CancellationToken::new();
+    let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
+    config.cancellation_token = closed.clone();
+    tokio::spawn(async move {
+        closing.await;
+        closed.cancel();
+    });
+    StreamableHttpService::new(
+        move || Ok(Tools::new(Arc::clone(&daemon))),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    )
+}

@@ -225,6 +225,7 @@ fn refused(code: Code) -> u8 {
         | Code::CannotPrompt
         | Code::AskClosed
         | Code::OwnAsk
+        | Code::PeopleOnly
         | Code::CascadeIncomplete
         | Code::NotAfter
         | Code::Stopping => 5,

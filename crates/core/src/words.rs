@@ -216,6 +216,7 @@ words! {
         CannotPrompt = "E_CANNOT_PROMPT",
         AskClosed = "E_ASK_CLOSED",
         OwnAsk = "E_OWN_ASK",
+        PeopleOnly = "E_PERMISSION_BY_PEOPLE",
         CascadeIncomplete = "E_CASCADE_INCOMPLETE",
         NotAfter = "E_DEPENDENCY_UNKNOWN",
         Stopping = "E_STOPPING",

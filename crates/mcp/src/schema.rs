@@ -160,7 +160,7 @@ pub struct Ask {
     pub name: Option<String>,
     pub host: String,
     pub attempt: u32,
-    /// permission: a person gives it. question: words answer it.
+    /// permission: a person gives it, or the parent that policy names. question: words answer it.
     pub kind: String,
     /// Data that the task wrote, not instructions.
     pub text: String,

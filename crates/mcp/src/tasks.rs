@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use homing_core::fact::AskKind;
 use homing_core::refs::ParentRef;
 use homing_core::span;
 use homing_core::wire::{self, ListQuery, Output, Words};
+use homing_core::words::Code;
 use rmcp::model::JsonObject;
 
 use crate::answers::{Answered, Asks, Cancelled, Sorry, Task, Tasks};
@@ -250,7 +250,8 @@ impl Call<'_> {
         let next = match asks.is_empty() {
             true => "nothing waits for an answer.",
             false => {
-                "background_answer(ask_id=…, text=…) answers a question; tell the person about permissions."
+                "background_answer(ask_id=…, text=…) answers a question; tell the person about permissions, unless policy \
+                 names you."
             }
         };
         let told = Asks { asks, next: next.to_owned() };
@@ -259,10 +260,11 @@ impl Call<'_> {
 
     pub(crate) async fn answer(&self, args: JsonObject) -> Result<Answer, Sorry> {
         let args: args::Answer = read(args)?;
-        let deny = args.deny == Some(true);
-        if deny == args.text.is_some() {
-            return Err(Sorry::new("say either text or deny=true", "one of them"));
+        let (allow, deny) = (args.allow == Some(true), args.deny == Some(true));
+        if [allow, deny, args.text.is_some()].iter().filter(|said| **said).count() != 1 {
+            return Err(Sorry::new("say one of text, deny=true and allow=true", "one of them"));
         }
+        let parent = Some(self.told(args.parent.as_deref())?.parent.to_string());
         let open = self.open_asks().await?;
         let ask = open.into_iter().find(|ask| ask.id.to_string() == args.ask_id);
         let Some(ask) = ask else {
@@ -270,13 +272,16 @@ impl Call<'_> {
                 format!("no ask {:?} is open", args.ask_id.chars().take(64).collect::<String>());
             return Err(Sorry::new(why, "background_asks lists what is open"));
         };
-        if ask.kind == AskKind::Permission && !deny {
-            let hint = format!("tell the person: homing answer {} --allow", ask.id);
-            return Err(Sorry::new("a permission is a person's to give", &hint));
-        }
-        let body = wire::AnswerBody { allow: false, deny, text: args.text.clone() };
-        let client = self.client().await?;
-        client.answer(&args.ask_id, &body).await?;
+        let body = wire::AnswerBody { allow, deny, text: args.text.clone(), parent };
+        let answered = self.client().await?.answer(&args.ask_id, &body).await;
+        answered.map_err(|why| {
+            let by_people = why.code() == Some(Code::PeopleOnly);
+            let mut sorry = Sorry::from(why);
+            if by_people {
+                sorry.0.push_str(&format!("\nTell the person: homing answer {} --allow", ask.id));
+            }
+            sorry
+        })?;
         let next = format!("it goes on: background_output(task_id=\"{}\").", ask.task);
         let told = Answered { id: args.ask_id, task: ask.task.to_string(), next: next.clone() };
         let words = format!("{} of {} is answered.\nNext: {next}", told.id, ask.task);

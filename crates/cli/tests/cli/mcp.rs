@@ -157,7 +157,7 @@ fn r5_what_makes_no_sense_is_told_with_what_to_try_and_a_command_is_never_taken(
         ("background_cancel", json!({"task_id": "x", "all": true}), "two things"),
         ("background_send", json!({"task_id": "x"}), "missing field `text`"),
         ("background_answer", json!({"ask_id": "as_1", "text": "y"}), "is open"),
-        ("background_answer", json!({"ask_id": "as_1"}), "either text or deny"),
+        ("background_answer", json!({"ask_id": "as_1"}), "say one of text"),
         ("session_read", json!({"session_id": "none"}), "session_list"),
         ("session_search", json!({"query": ""}), "query: it is empty"),
     ] {

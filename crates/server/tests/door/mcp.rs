@@ -150,11 +150,60 @@ async fn c8_a_permission_is_not_an_agents_to_give() {
         }
     };
     let ask = soon(asked).await;
-    let refused =
-        agent.call("background_answer", json!({"ask_id": ask["id"], "text": "yes"})).await;
-    let words = refused["content"][0]["text"].as_str().unwrap();
-    assert!(words.contains("a person's to give") && words.contains("homing answer"), "{words}");
+    for given in
+        [json!({"ask_id": ask["id"], "text": "yes"}), json!({"ask_id": ask["id"], "allow": true})]
+    {
+        let refused = agent.call("background_answer", given).await;
+        let words = refused["content"][0]["text"].as_str().unwrap();
+        assert!(words.contains("E_PERMISSION_BY_PEOPLE"), "{words}");
+        assert!(words.contains("homing answer") && words.contains("[policy]"), "{words}");
+    }
     let told = agent.call("background_answer", json!({"ask_id": ask["id"], "deny": true})).await;
     assert_eq!(told["isError"], false, "to refuse is anybody's: {told}");
+    tcp.close(open).await;
+}
+
+/// The one ask that is open.
+async fn open_ask(agent: &mut Agent<'_>) -> Value {
+    let asked = async {
+        loop {
+            let told = agent.call("background_asks", json!({})).await;
+            if let Some(ask) = told["structuredContent"]["asks"].get(0) {
+                return ask.clone();
+            }
+        }
+    };
+    soon(asked).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c8_the_agent_of_a_parent_that_policy_names_gives_its_tasks_permissions() {
+    let mut scene = Scene::new();
+    scene.limits.permissions = vec!["inbox:bot".parse().unwrap(), "task:*".parse().unwrap()];
+    let (open, tcp) = ready(&scene).await;
+    let mut agent = Agent::new(&tcp).await;
+    let prompt = "@ask permission May I?\n@say done\n@end";
+    let launched = agent.call("background_task", json!({"prompt": prompt, "parent": "inbox:bot"}));
+    let id = launched.await["structuredContent"]["task"]["id"].clone();
+    let ask = open_ask(&mut agent).await;
+    let allow = |parent: &str| json!({"ask_id": ask["id"], "allow": true, "parent": parent});
+    let words = |told: &Value| told["content"][0]["text"].as_str().unwrap().to_owned();
+    // From inside the task itself, whoever it says it is.
+    *scene.around.calling.lock().unwrap() = Calling::Inside(id.as_str().unwrap().parse().unwrap());
+    let refused = Agent::new(&tcp).await.call("background_answer", allow("inbox:bot")).await;
+    assert!(words(&refused).contains("E_OWN_ASK"), "{refused}");
+    *scene.around.calling.lock().unwrap() = Calling::Outside;
+    for (parent, says) in [
+        ("inbox:other", "inbox:other is not the parent"),
+        ("task:bg_0123456789ab", "not inside of task:bg_0123456789ab"),
+        ("nobody", "parent: "),
+    ] {
+        let refused = agent.call("background_answer", allow(parent)).await;
+        assert!(words(&refused).contains(says), "{parent}: {refused}");
+    }
+    let told = agent.call("background_answer", allow("inbox:bot")).await;
+    assert_eq!(told["structuredContent"]["task"], id, "{told}");
+    let told = agent.call("background_output", json!({"task_id": id, "wait": "30s"})).await;
+    assert_eq!(told["structuredContent"]["task"]["result"]["text"], "done", "{told}");
     tcp.close(open).await;
 }

@@ -7,7 +7,7 @@ use homing_client::Error;
 use homing_core::span;
 use homing_core::view::{Progress, TaskView};
 use homing_core::wire::{self, AskView, Output, Waited};
-use homing_core::words::State;
+use homing_core::words::{Code, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,11 +27,21 @@ impl Sorry {
     }
 }
 
+/// What to try where the door would name a route.
+const HINTS: [(Code, &str); 4] = [
+    (Code::NotFound, "background_list, with all=true for what has ended"),
+    (Code::NotEnded, "background_output(task_id=…, wait=\"45s\"), or background_send"),
+    (Code::Ended, "background_task(task_id=…, prompt=…) continues it"),
+    (Code::AskClosed, "background_asks lists what is open"),
+];
+
 impl From<Error> for Sorry {
     fn from(error: Error) -> Self {
         match error {
             Error::Problem(problem) => {
-                let hint = problem.hint.map(|hint| format!("\nTry: {hint}")).unwrap_or_default();
+                let ours = HINTS.iter().find(|(code, _)| code.word() == problem.code);
+                let hint = ours.map(|(_, hint)| (*hint).to_owned()).or(problem.hint);
+                let hint = hint.map(|hint| format!("\nTry: {hint}")).unwrap_or_default();
                 Self(format!("{} [{}]{hint}", problem.detail, problem.code))
             }
             other @ (Error::Unreachable { .. } | Error::CutOff { .. } | Error::Odd { .. }) => {

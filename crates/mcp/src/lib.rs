@@ -3,7 +3,7 @@
 //!
 //! - `tools`: which there are, with their words for the agent.
 //! - `args`: what each takes. `answers`: what each tells, as data and in words. `schema`: a task's JSON, declared.
-//! - `serve`: where they are served: on standard input and output, and over streamable HTTP.
+//! - `serve`: where they are served: on standard input and output, line by line (`lines`), and over streamable HTTP.
 //! - `handler`: speaks the protocol: lists the tools, calls them, waits within bounds, tells progress.
 //! - `parent`: on whose behalf a call is made, and so who is told of the outcome.
 //! - `tasks` and `sessions`: the tools themselves.
@@ -15,6 +15,7 @@
 mod answers;
 mod args;
 mod handler;
+mod lines;
 mod parent;
 #[cfg_attr(not(test), expect(dead_code, reason = "declared for its shape alone"))]
 mod schema;
@@ -29,7 +30,7 @@ use std::pin::Pin;
 use homing_client::Client;
 
 pub use parent::Seat;
-pub use serve::{OverHttp, on_stdio, over_http};
+pub use serve::{OverHttp, on_stdio, on_streams, over_http};
 
 /// The head of the HTTP request that a call came with.
 pub type Request = http::request::Parts;

@@ -83,7 +83,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     };
     let loop_ = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = loop_.block_on(on_stdio(Arc::new(AtHome { home: home.clone(), seat })));
-    served.map_err(Expected::Output)?;
+    served.map_err(Expected::NoClient)?;
     Ok(0)
 }
 

@@ -1,11 +1,13 @@
 //! The tools on standard input and output, as an agent's program uses them: real processes, a real daemon.
 
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, gate, kill_daemon, scene};
-use crate::scene::until;
+use crate::scene::{finish, until};
 
 #[test]
 fn an_agent_launches_at_once_goes_on_and_reads_the_result_as_often_as_it_likes() {
@@ -232,4 +234,65 @@ fn r5_a_result_cannot_step_out_of_its_fence() {
     assert_eq!(inside.trim_end(), hostile);
     agent.leave();
     assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
+}
+
+/// Not JSON, half of it, no text, too long: each is answered, and the next message is taken.
+#[test]
+fn r5_what_is_no_message_is_answered_and_the_next_one_is_taken() {
+    let scene = scene();
+    let mut agent = Agent::new(&scene, &[]);
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    let long = "x".repeat(17 << 20);
+    for (line, code) in [
+        (b"not json".as_slice(), -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"na", -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\xfe\"}", -32700),
+        (b"[]", -32600),
+        (b"{}", -32600),
+        (b"7", -32600),
+        (deep.as_bytes(), -32700),
+        (long.as_bytes(), -32600),
+    ] {
+        agent.said.write_all(line).unwrap();
+        agent.said.write_all(b"\n").unwrap();
+        let answer = agent.hear();
+        let shown = String::from_utf8_lossy(&line[..line.len().min(60)]).into_owned();
+        assert_eq!(
+            (&answer["error"]["code"], &answer["id"]),
+            (&code.into(), &Value::Null),
+            "{shown}: {answer}"
+        );
+        assert!(!answer["error"]["message"].as_str().unwrap().is_empty(), "{answer}");
+    }
+    let odd = agent.ask("tools/call", json!({"name": 7, "arguments": "x"}));
+    assert_eq!(odd["error"]["code"], -32602, "{odd}");
+    let odd = agent.ask("tools/dance", json!({}));
+    assert_eq!(odd["error"]["code"], -32601, "{odd}");
+    // Empty lines and words that nobody answers.
+    agent
+        .said
+        .write_all(b"\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/odd\",\"params\":7}\n")
+        .unwrap();
+    let (listed, _) = agent.call("background_list", json!({}));
+    assert_eq!(listed["tasks"], json!([]), "it serves on");
+    assert!(agent.notes.is_empty(), "{:?}", agent.notes);
+    agent.leave();
+    assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
+}
+
+#[test]
+fn r5_a_client_that_says_nonsense_before_hello_is_told_and_one_that_ends_is_gone() {
+    let scene = scene();
+    let run = |input: &[u8]| {
+        let mut child = scene.command(["mcp"]).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        finish(child)
+    };
+    let said = run(b"");
+    assert_eq!((said.code, said.text()), (Some(0), ""), "{}", said.err);
+    let said = run(b"\xff\xfe\n{\"jsonrpc\":");
+    assert_eq!((said.code, said.text().lines().count()), (Some(0), 2), "{said:?}");
+    assert!(said.text().lines().all(|line| line.contains("-32700")), "{said:?}");
+    let said = run(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+    assert!(said.code != Some(0) && said.err.contains("did not begin with"), "{said:?}");
 }

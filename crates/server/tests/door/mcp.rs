@@ -7,14 +7,14 @@ use crate::scene::{Open, Scene, TOKEN, soon};
 use crate::tcp::{Tcp, listen};
 
 /// A client of the tools, with a session where it began one.
-struct Agent<'a> {
+pub struct Agent<'a> {
     tcp: &'a Tcp,
-    session: Option<String>,
+    pub session: Option<String>,
     last: u64,
 }
 
 impl<'a> Agent<'a> {
-    async fn new(tcp: &'a Tcp) -> Self {
+    pub async fn new(tcp: &'a Tcp) -> Self {
         let mut agent = Self { tcp, session: None, last: 0 };
         let hello = json!({
             "protocolVersion": "2025-11-25",
@@ -30,22 +30,15 @@ impl<'a> Agent<'a> {
     }
 
     /// Head and body of the answer.
-    async fn post(&self, message: &Value) -> (String, String) {
+    pub async fn post(&self, message: &Value) -> (String, String) {
         let body = message.to_string();
-        let session = self.session.iter().map(|id| format!("Mcp-Session-Id: {id}\r\n"));
-        let session: String = session.collect();
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n{session}\
-             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-             MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        );
-        let answer = self.tcp.raw(&request).await;
+        let head = head(self.session.as_deref(), body.len());
+        let answer = self.tcp.raw(format!("{head}{body}")).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head.to_owned(), body.to_owned())
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> (String, Value) {
+    pub async fn ask(&mut self, method: &str, params: Value) -> (String, Value) {
         self.last += 1;
         let id = self.last;
         let asked = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -58,13 +51,23 @@ impl<'a> Agent<'a> {
         (head, answer)
     }
 
-    async fn call(&mut self, tool: &str, args: Value) -> Value {
+    pub async fn call(&mut self, tool: &str, args: Value) -> Value {
         let (_, answer) = self.ask("tools/call", json!({"name": tool, "arguments": args})).await;
         answer["result"].clone()
     }
 }
 
-async fn ready(scene: &Scene) -> (Open, Tcp) {
+/// The head of a message with so many bytes.
+pub fn head(session: Option<&str>, bytes: usize) -> String {
+    let session: String = session.iter().map(|id| format!("Mcp-Session-Id: {id}\r\n")).collect();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n{session}\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {bytes}\r\nConnection: close\r\n\r\n"
+    )
+}
+
+pub async fn ready(scene: &Scene) -> (Open, Tcp) {
     let open = scene.open();
     let tcp = listen(scene, &open).await;
     (open, tcp)

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use homing_core::limits::Limits;
 use homing_core::nearest::nearest;
+use homing_core::policy::{BadName, Named};
 use homing_core::span;
 use homing_core::wire::{self, Budget, Fields, Launch};
 use toml::{Table, Value};
@@ -71,6 +72,7 @@ enum Place {
     Text(fn(&mut Config) -> &mut String),
     Yes(fn(&mut Config) -> &mut bool),
     Words(fn(&mut Config) -> &mut Vec<String>),
+    Parents(fn(&mut Config) -> &mut Vec<Named>),
 }
 
 struct Key {
@@ -156,6 +158,9 @@ const KEYS: &[Key] = keys! {
         "wake": Span wake_ms, "a parent that does not answer is woken again";
         "batch": Span batch_ms, "a debrief waits no longer for the rest of its batch";
     }
+    "policy" {
+        "permissions": Parents permissions, "parents whose agents may give their tasks permissions";
+    }
     "reading" {
         "fresh": Span fresh_ms, "what is younger is told without asking the host";
         "probe": Span probe_ms, "a host that is asked and says nothing";
@@ -239,6 +244,7 @@ impl Config {
                 Place::Text(place) => *place(self) = plain(&full, &value)?,
                 Place::Yes(place) => *place(self) = yes(&full, &value)?,
                 Place::Words(place) => *place(self) = words(&full, &value)?,
+                Place::Parents(place) => *place(self) = parents(&full, &value)?,
             }
             self.named.push(full);
         }
@@ -323,6 +329,11 @@ impl Config {
                     Place::Text(place) => format!("{:?}", place(&mut config)),
                     Place::Yes(place) => place(&mut config).to_string(),
                     Place::Words(place) => format!("{:?}", place(&mut config)),
+                    Place::Parents(place) => {
+                        let all: Vec<String> =
+                            place(&mut config).iter().map(ToString::to_string).collect();
+                        format!("{all:?}")
+                    }
                 };
                 let full = format!("{each}.{}", key.name);
                 let set = if self.named.contains(&full) { "set here: " } else { "" };
@@ -405,6 +416,14 @@ fn words(full: &str, value: &Value) -> Result<Vec<String>, Wrong> {
     })
 }
 
+fn parents(full: &str, value: &Value) -> Result<Vec<Named>, Wrong> {
+    let read = |text: String| {
+        let wrong = |why: BadName| (format!("{full}: {why}"), BadName::HINT.to_owned());
+        text.parse().map_err(wrong)
+    };
+    words(full, value)?.into_iter().map(read).collect()
+}
+
 const SIZES: [(&str, usize); 3] = [("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
 fn size(full: &str, value: &Value) -> Result<usize, Wrong> {
@@ -452,7 +471,7 @@ mod tests {
     #[test]
     fn what_is_shown_reads_back_as_the_same() {
         let text = "[concurrency]\ndefault = 2\n[concurrency.models]\n\"acme/large\" = 1\n\
-                    [limits]\nstale = \"90s\"\n[storage]\nspool = \"1MiB\"\nresult = \"64KiB\"\n\
+                    [policy]\npermissions = [\"inbox:bot\", \"opencode:*\"]\n[limits]\nstale = \"90s\"\n[storage]\nspool = \"1MiB\"\nresult = \"64KiB\"\n\
                     [presets.quick]\nmodel = \"acme/small\"\ntimeout = \"5m\"\nbudget = { calls = 3 }\n\
                     limits = { stale = \"2m\", attempts = 1 }\n";
         let config = Config::parse(text).unwrap();
@@ -490,6 +509,10 @@ mod tests {
             ("[presets.a.limits]\nstal = \"1m\"\n", "presets.a.limits.stal", "\"stale\""),
             ("[presets.a.limits]\nstale = \"5\"\n", "presets.a.limits.stale", "\"30s\""),
             ("[presets.a]\ntimeout = \"5\"\n", "presets.a.timeout", "\"30s\""),
+            ("[policy]\npermissions = [\"inbx:b\"]\n", "did you mean \"inbox\"?", "inbox:NAME"),
+            ("[policy]\npermissions = [\"inbox:*\"]\n", "names no parent", "inbox:NAME/*"),
+            ("[policy]\npermissions = \"inbox:b\"\n", "it is not a list", "[\"…\"]"),
+            ("[policy]\npermision = []\n", "policy.permision", "did you mean"),
             ("x = 1\n", "no section \"x\"", "known: "),
             ("[limits\n", "line 1: ", "TOML"),
         ] {

@@ -41,6 +41,8 @@ pub enum Expected {
     Refused(Refused),
     #[error("the output cannot be written: {0}")]
     Output(std::io::Error),
+    #[error("no client of the tools is at standard input: {0}")]
+    NoClient(std::io::Error),
     /// Whoever read the output went away: nothing to say, and nobody to say it to.
     #[error("the output was closed")]
     Closed,
@@ -67,6 +69,7 @@ impl Expected {
             Self::Refused(Refused::Stopped) => 6,
             Self::Refused(Refused::Because { code, .. }) => refused(*code),
             Self::Output(_) => 1,
+            Self::NoClient(_) => 2,
             Self::Closed => 0,
         }
     }
@@ -119,6 +122,7 @@ impl Expected {
             Self::Refused(Refused::Because { code: Code::Unavailable | Code::Unsure, .. }) => {
                 "the same again; with a --key it is the same task"
             }
+            Self::NoClient(_) => "an agent starts this: homing setup claude",
             Self::Refused(_) | Self::Output(_) | Self::Closed | Self::Interrupted => return None,
         };
         Some(hint.to_owned())
@@ -227,6 +231,7 @@ fn refused(code: Code) -> u8 {
         | Code::CannotPrompt
         | Code::AskClosed
         | Code::OwnAsk
+        | Code::PeopleOnly
         | Code::CascadeIncomplete
         | Code::NotAfter
         | Code::Stopping => 5,

@@ -2,6 +2,8 @@
 //! end is kept for the next request.
 
 use bytes::Bytes;
+use homing_core::wire::Problem;
+use homing_core::words::Code;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -20,6 +22,8 @@ pub(crate) type Connection = http1::SendRequest<Full<Bytes>>;
 
 /// Connections that wait for the next request; one who asks much at once makes more, and lets go of them.
 const IDLE_MAX: usize = 8;
+/// A longer path names nothing.
+const PATH_MAX: usize = 8 << 10;
 
 async fn shake<S>(stream: S) -> hyper::Result<Connection>
 where
@@ -51,6 +55,9 @@ impl Call {
     }
 
     fn request(self, place: &Place) -> Result<Request<Full<Bytes>>, Error> {
+        if self.path.len() > PATH_MAX {
+            return Err(too_long(self.path.len()));
+        }
         let mut request = Request::builder().method(self.method).uri(self.path);
         request = match place {
             Place::Socket(_) | Place::Within(_) => request.header(HOST, "homing"),
@@ -76,6 +83,17 @@ impl Call {
         self.headers.push((name, value.into()));
         self
     }
+}
+
+/// Nothing that a daemon knows has such a name.
+fn too_long(bytes: usize) -> Error {
+    Error::Problem(Box::new(Problem {
+        status: 414,
+        code: Code::Invalid.word().to_owned(),
+        title: "the request cannot be made".to_owned(),
+        detail: format!("what is named takes {bytes} bytes: no task, session or cursor is so long"),
+        hint: Some("an id, the beginning of one, or a name".to_owned()),
+    }))
 }
 
 impl Client {

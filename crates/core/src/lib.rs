@@ -37,6 +37,7 @@ pub mod names;
 pub mod nearest;
 pub mod outbox;
 pub mod payload;
+pub mod policy;
 pub mod rare;
 pub mod reason;
 pub mod record;

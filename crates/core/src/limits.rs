@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::bugs::{Bug, active};
+use crate::policy::Named;
 use crate::spec::{Brief, Model};
 
 const SECOND: u64 = 1_000;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
-/// Every number that decisions go by.
+/// Every number that decisions go by, and whom policy names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Tasks' turns at once per key where nothing else is said; 0: no limit.
@@ -53,6 +54,8 @@ pub struct Limits {
     pub reservation_ms: u64,
     pub inline_max: usize,
     pub debrief_max: usize,
+    /// Parents whose agents may give their tasks permissions.
+    pub permissions: Vec<Named>,
 }
 
 impl Default for Limits {
@@ -89,6 +92,7 @@ impl Default for Limits {
             reservation_ms: MINUTE,
             inline_max: 4 << 10,
             debrief_max: 32 << 10,
+            permissions: Vec::new(),
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::compose::{iso, lasting};
 use crate::fact::{Finish, HostError};
 use crate::ids::{AskId, DebriefId, TaskId};
+use crate::refs::ParentRef;
 use crate::words::{Cause, TurnKind};
 
 /// Who asked for something.
@@ -18,6 +19,8 @@ pub enum Caller {
     Person,
     /// A child, found by its process tree or mark.
     Task(TaskId),
+    /// An agent at a door, for the parent that it is or works for.
+    Agent(Arc<ParentRef>),
     /// A rule of ours.
     Policy,
 }
@@ -27,6 +30,7 @@ impl fmt::Display for Caller {
         match self {
             Self::Person => out.write_str("someone at the command line or API"),
             Self::Task(id) => write!(out, "task {id}"),
+            Self::Agent(parent) => write!(out, "the agent of {parent}"),
             Self::Policy => out.write_str("policy"),
         }
     }

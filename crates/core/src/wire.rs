@@ -187,8 +187,14 @@ body! {
 }
 
 body! {
-    /// `POST /v1/asks/{id}/answer`: one of the three.
-    AnswerBody { allow: bool, deny: bool, text: Option<String> }
+    /// `POST /v1/asks/{id}/answer`: one of the first three.
+    AnswerBody {
+        allow: bool,
+        deny: bool,
+        text: Option<String>,
+        /// An agent answers, for this parent; left out: a person does.
+        parent: Option<String>,
+    }
 }
 
 body! {

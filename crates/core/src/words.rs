@@ -228,6 +228,7 @@ words! {
         AskClosed = "E_ASK_CLOSED",
         OnItsWay = "E_ON_ITS_WAY",
         OwnAsk = "E_OWN_ASK",
+        PeopleOnly = "E_PERMISSION_BY_PEOPLE",
         CascadeIncomplete = "E_CASCADE_INCOMPLETE",
         NotAfter = "E_DEPENDENCY_UNKNOWN",
         Stopping = "E_STOPPING",

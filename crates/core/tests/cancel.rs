@@ -1,11 +1,16 @@
 //! Cancel, resume, steer: scenarios C.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
+
 mod stage;
+
+use std::sync::Arc;
 
 use homing_core::effect::{Effect, EffectKey};
 use homing_core::fact::{AskKind, ErrorClass, Fact, Picture};
 use homing_core::ids::{AskId, TaskId};
 use homing_core::input::{Input, ParentFact};
+use homing_core::limits::Limits;
 use homing_core::outbox::PostKind;
 use homing_core::reason::Caller;
 use homing_core::reply::Told;
@@ -471,6 +476,73 @@ fn c8_a_child_cannot_answer_its_own_ask() {
     );
     stage.answer_ask(id, Answer::Text("yes".into()), Caller::Person);
     assert_eq!(stage.state(a), State::Running);
+}
+
+/// A stage where policy names these parents.
+fn named(parents: &[&str]) -> Stage {
+    let permissions = parents.iter().map(|parent| parent.parse().unwrap()).collect();
+    Stage::with(Limits { permissions, ..Limits::default() })
+}
+
+fn agent(parent: &str) -> Caller {
+    Caller::Agent(Arc::new(parent.parse().unwrap()))
+}
+
+#[test]
+fn c8_a_permission_is_given_by_people_and_by_no_agent_that_policy_does_not_name() {
+    let mut stage = named(&["inbox:other", "opencode:*"]);
+    let a = stage.launch_running(task("a").parent("inbox:bot"));
+    stage.asks_permission(a, "k");
+    let id = stage.open_ask(a);
+    for answer in [Answer::Allow, Answer::Text("yes".into())] {
+        let told = stage.answer_ask(id, answer, agent("inbox:bot"));
+        assert_eq!(refused(&told), Code::PeopleOnly);
+        assert!(refusal(&told).contains("policy does not name inbox:bot"), "{told:?}");
+    }
+    assert_eq!(stage.state(a), State::WaitingAsk);
+    assert_eq!(
+        stage.answer_ask(id, Answer::Deny, agent("inbox:bot")),
+        Told::Answered { ask: id },
+        "to refuse is anybody's"
+    );
+}
+
+#[test]
+fn c8_the_parent_that_policy_names_gives_its_own_tasks_a_permission_and_no_others() {
+    let mut stage = named(&["inbox:bot", "inbox:desk/*", "task:*"]);
+    let a = stage.launch_running(task("a").parent("inbox:bot"));
+    let b = stage.launch_running(task("b").parent("inbox:desk/7"));
+    for each in [a, b] {
+        stage.asks_permission(each, "k");
+    }
+    let (of_a, of_b) = (stage.open_ask(a), stage.open_ask(b));
+    let told = stage.answer_ask(of_b, Answer::Allow, agent("inbox:bot"));
+    assert_eq!(refused(&told), Code::PeopleOnly);
+    assert!(refusal(&told).contains("inbox:bot is not the parent of"), "{told:?}");
+    let told = stage.answer_ask(of_a, Answer::Allow, agent("inbox:bot"));
+    assert_eq!(told, Told::Answered { ask: of_a });
+    assert_eq!(stage.task(a).asks[0].by, Some(agent("inbox:bot")), "it is written down who did");
+    let told = stage.answer_ask(of_b, Answer::Allow, agent("inbox:desk/7"));
+    assert_eq!(told, Told::Answered { ask: of_b }, "one of a family");
+}
+
+#[test]
+fn c8_no_policy_lets_the_asking_childs_own_tree_answer() {
+    let mut stage = named(&["task:*"]);
+    let above = stage.launch_running(task("above"));
+    let a = stage.launch_running(task("a").by(above).parent(&format!("task:{above}")));
+    let below = stage.launch_running(task("below").by(a));
+    stage.asks_permission(a, "k");
+    let id = stage.open_ask(a);
+    for by in [a, below] {
+        let told = stage.answer_ask(id, Answer::Allow, Caller::Task(by));
+        assert_eq!(refused(&told), Code::OwnAsk);
+    }
+    let claims = agent(&format!("task:{above}"));
+    let told = stage.answer_ask(id, Answer::Allow, claims);
+    assert_eq!(refused(&told), Code::PeopleOnly, "who is a task is inside of it");
+    let told = stage.answer_ask(id, Answer::Allow, Caller::Task(above));
+    assert_eq!(told, Told::Answered { ask: id }, "its parent is above it, not in its tree");
 }
 
 #[test]

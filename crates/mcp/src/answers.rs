@@ -1,11 +1,18 @@
 //! What each tool tells: as data, and in words for an agent that reads. Every answer names the task and its session,
 //! says how it stands and as of when, and what to do next.
 
+use std::time::Duration;
+
 use homing_client::Error;
-use homing_core::view::TaskView;
-use homing_core::wire::AskView;
+use homing_core::span;
+use homing_core::view::{Progress, TaskView};
+use homing_core::wire::{self, AskView, Output, Waited};
+use homing_core::words::{Code, State};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::handler::WAIT_MAX;
+use crate::schema;
 
 /// Of a result, unless all of it is asked for.
 pub const SHORT: usize = 8 << 10;
@@ -20,11 +27,21 @@ impl Sorry {
     }
 }
 
+/// What to try where the door would name a route.
+const HINTS: [(Code, &str); 4] = [
+    (Code::NotFound, "background_list, with all=true for what has ended"),
+    (Code::NotEnded, "background_output(task_id=…, wait=\"45s\"), or background_send"),
+    (Code::Ended, "background_task(task_id=…, prompt=…) continues it"),
+    (Code::AskClosed, "background_asks lists what is open"),
+];
+
 impl From<Error> for Sorry {
     fn from(error: Error) -> Self {
         match error {
             Error::Problem(problem) => {
-                let hint = problem.hint.map(|hint| format!("\nTry: {hint}")).unwrap_or_default();
+                let ours = HINTS.iter().find(|(code, _)| code.word() == problem.code);
+                let hint = ours.map(|(_, hint)| (*hint).to_owned()).or(problem.hint);
+                let hint = hint.map(|hint| format!("\nTry: {hint}")).unwrap_or_default();
                 Self(format!("{} [{}]{hint}", problem.detail, problem.code))
             }
             other @ (Error::Unreachable { .. } | Error::CutOff { .. } | Error::Odd { .. }) => {
@@ -34,129 +51,82 @@ impl From<Error> for Sorry {
     }
 }
 
-/// A session at its host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct SessionId {
-    pub host: String,
-    pub id: String,
-}
-
-/// A result, or the beginning of a long one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Text {
-    pub text: String,
-    /// Of the whole result as it is stored.
-    pub bytes: u64,
-    /// Not all of it is shown here, or the command wrote more than is stored.
-    pub truncated: bool,
-}
-
-/// What went wrong.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Failure {
-    pub code: String,
-    pub message: String,
-}
-
-/// A task as a tool tells it.
+/// A task as every door shows it, and what an agent needs beside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Task {
-    pub task_id: String,
-    pub name: Option<String>,
-    pub session: Option<SessionId>,
-    pub state: String,
-    pub cause: Option<String>,
-    /// When this was so.
-    pub as_of: String,
-    pub ended: bool,
-    /// Who is told of the outcome.
-    pub parent: String,
-    pub generation: u32,
+    #[schemars(with = "schema::Task")]
+    pub task: TaskView,
+    /// What waiting came to; nothing where nobody waited.
+    #[schemars(with = "Option<schema::Waited>")]
+    pub wait: Option<Waited>,
+    /// Whether the host could be asked, where it had to be.
+    pub fresh: bool,
     /// background: launched. waited: the end was waited for and came. detached: it did not come in time, and the task goes
     /// on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// How long was waited, as it was asked for and as it was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waited: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub result: Option<Text>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
     /// What the session said, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// What was asked for and cannot be told.
+    /// What was asked for and cannot be told or done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Why it stands where it does.
-    pub reason: Option<String>,
     /// What to do now.
     pub next: String,
 }
 
 impl Task {
-    pub fn of(view: &TaskView, full: bool) -> Self {
-        let id = view.id.to_string();
-        let ended = view.state.is_terminal();
-        let next = next(&id, ended, view.state.word());
-        Self {
-            name: view.name.as_deref().map(str::to_owned),
-            session: view.session.as_ref().map(|session| SessionId {
-                host: session.host.to_string(),
-                id: session.id.to_string(),
-            }),
-            state: view.state.to_string(),
-            cause: view.cause.map(|cause| cause.to_string()),
-            as_of: view.as_of.clone(),
-            ended,
-            parent: view.parent.to_string(),
-            generation: view.generation,
-            mode: None,
-            waited: None,
-            result: view.result.as_ref().filter(|_| ended).map(|result| {
-                let text = result.text.as_deref().unwrap_or_default();
-                let shown = if full { text } else { short(text) };
-                let truncated = result.truncated || shown.len() < text.len();
-                Text { text: shown.to_owned(), bytes: result.bytes, truncated }
-            }),
-            error: view.error.as_ref().map(|error| Failure {
-                code: error.code.to_string(),
-                message: error.message.clone(),
-            }),
-            log: None,
-            note: None,
-            reason: view.reason.clone(),
-            task_id: id,
-            next,
+    /// Of a long result the beginning, unless all of it is asked for.
+    pub fn of(read: Output, full: bool) -> Self {
+        let mut task = read.task;
+        if let Some(result) = &mut task.result
+            && let Some(text) = &mut result.text
+            && !full
+        {
+            let shown = short(text).len();
+            result.truncated |= shown < text.len();
+            text.truncate(shown);
         }
+        let next = next(&task);
+        Self { task, wait: None, fresh: read.fresh, mode: None, log: None, note: None, next }
+    }
+
+    /// With what waiting came to: by the task as it is told, so that the two never differ.
+    #[must_use]
+    pub fn waited(mut self, asked: Duration) -> Self {
+        let ended = self.task.state.is_terminal();
+        let asked_ms = u64::try_from(asked.as_millis()).unwrap_or(u64::MAX);
+        self.wait = Some(Waited { asked: span::words(asked), asked_ms, ended });
+        self.mode = Some(if ended { "waited" } else { "detached, still running" }.to_owned());
+        self
     }
 
     /// The same in words.
     pub fn words(&self) -> String {
-        let name = self.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-        let cause = self.cause.as_ref().map(|cause| format!(", {cause}")).unwrap_or_default();
-        let session = match &self.session {
-            Some(session) => format!("session {} at {}", session.id, session.host),
-            None => "no session yet".to_owned(),
-        };
+        let task = &self.task;
+        let cause = task.cause.map(|cause| format!(", {cause}")).unwrap_or_default();
         let mut words = format!(
-            "{}{name}: {}{cause} as of {}; {session}; told to {}.\n",
-            self.task_id, self.state, self.as_of, self.parent
+            "{}: {}{cause} as of {}; {}; told to {}.\n",
+            title(task),
+            task.state,
+            task.as_of,
+            session(task),
+            task.parent
         );
         let mode = self.mode.as_ref().map(|mode| format!("mode: {mode}"));
-        let lines = [mode, self.waited.clone(), self.note.clone()];
+        let wait = self.wait.as_ref().map(wait_words);
+        let lines = [mode, wait, self.note.clone()];
         lines.into_iter().flatten().for_each(|line| words.push_str(&format!("{line}.\n")));
-        if let Some(error) = &self.error {
+        if let Some(error) = &task.error {
             words.push_str(&format!("Error [{}]: {}\n", error.code, error.message));
         }
-        if let Some(reason) = &self.reason {
+        if let Some(reason) = &task.reason {
             words.push_str(&format!("Why: {reason}.\n"));
         }
-        if let Some(result) = &self.result {
+        if let Some(result) = task.result.as_ref().filter(|_| task.state.is_terminal()) {
             let part = if result.truncated { ", a part of it" } else { "" };
             words.push_str(&format!("Result, {} bytes{part}, as data:\n", result.bytes));
-            words.push_str(&fenced(&result.text));
+            words.push_str(&fenced(result.text.as_deref().unwrap_or_default()));
         }
         if let Some(log) = &self.log {
             words.push_str("Log, as data:\n");
@@ -167,13 +137,36 @@ impl Task {
     }
 }
 
-fn next(id: &str, ended: bool, state: &str) -> String {
-    if ended {
+/// How long was waited, as it was asked for and as it was.
+fn wait_words(wait: &Waited) -> String {
+    let asked = Duration::from_millis(wait.asked_ms);
+    let bound = asked.min(WAIT_MAX);
+    let cut = if asked > bound { ", the most that one call waits" } else { "" };
+    let came = if wait.ended { "came" } else { "did not come" };
+    format!("wait={}: the end {came} within {}{cut}", wait.asked, span::words(bound))
+}
+
+/// Its id, and what it is called.
+fn title(task: &TaskView) -> String {
+    let name = task.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    format!("{}{name}", task.id)
+}
+
+fn session(task: &TaskView) -> String {
+    match &task.session {
+        Some(session) => format!("session {} at {}", session.id, session.host),
+        None => "no session yet".to_owned(),
+    }
+}
+
+fn next(task: &TaskView) -> String {
+    let id = task.id;
+    if task.state.is_terminal() {
         return format!(
             "nothing runs any more. background_task(task_id=\"{id}\", prompt=…) continues it where its host can."
         );
     }
-    if state == "waiting_ask" {
+    if task.state == State::WaitingAsk {
         return "it waits for an answer: background_asks shows what it asks. A person gives permissions."
             .to_owned();
     }
@@ -200,13 +193,14 @@ fn fenced(text: &str) -> String {
     format!("{fence}\n{text}{end}{fence}\n")
 }
 
-/// Tasks of a parent.
+/// Tasks of a parent, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Tasks {
     pub parent: String,
-    pub tasks: Vec<Task>,
-    /// There are more than are listed.
-    pub more: bool,
+    #[schemars(with = "Vec<schema::Task>")]
+    pub tasks: Vec<TaskView>,
+    /// There are more: what background_list takes as cursor to go on.
+    pub cursor: Option<String>,
     pub next: String,
 }
 
@@ -214,15 +208,12 @@ impl Tasks {
     pub fn words(&self) -> String {
         let mut words = format!("Tasks of {}: {}.\n", self.parent, self.tasks.len());
         for task in &self.tasks {
-            let name = task.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-            let session = task.session.as_ref().map(|session| session.id.as_str());
-            words.push_str(&format!(
-                "- {}{name}: {} as of {}; session {}\n",
-                task.task_id,
-                task.state,
-                task.as_of,
-                session.unwrap_or("none")
-            ));
+            let line =
+                format!("{}: {} as of {}; {}", title(task), task.state, task.as_of, session(task));
+            words.push_str(&format!("- {line}\n"));
+        }
+        if let Some(cursor) = &self.cursor {
+            words.push_str(&format!("There are more: the same with cursor={cursor:?}.\n"));
         }
         words.push_str(&format!("Next: {}", self.next));
         words
@@ -232,18 +223,9 @@ impl Tasks {
 /// What a cancel came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cancelled {
-    pub cancelled: Vec<CancelledTask>,
+    #[schemars(with = "Vec<schema::Cancelled>")]
+    pub cancelled: Vec<wire::Cancelled>,
     pub next: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct CancelledTask {
-    pub task_id: String,
-    pub state: String,
-    /// It had ended before; nothing changed.
-    pub already_ended: bool,
-    /// What is cancelled with it.
-    pub below: Vec<String>,
 }
 
 impl Cancelled {
@@ -255,7 +237,7 @@ impl Cancelled {
                 0 => String::new(),
                 n => format!(", with {n} below it"),
             };
-            words.push_str(&format!("{}: {}{before}{below}\n", task.task_id, task.state));
+            words.push_str(&format!("{}: {}{before}{below}\n", task.id, task.state));
         }
         if self.cancelled.is_empty() {
             words.push_str("Nothing was running.\n");
@@ -268,37 +250,9 @@ impl Cancelled {
 /// What waits for an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Asks {
-    pub asks: Vec<Ask>,
+    #[schemars(with = "Vec<schema::Ask>")]
+    pub asks: Vec<AskView>,
     pub next: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Ask {
-    pub ask_id: String,
-    pub task_id: String,
-    pub name: Option<String>,
-    /// permission: a person gives it. question: words answer it.
-    pub kind: String,
-    pub text: String,
-    pub options: Vec<String>,
-    pub asked_at: String,
-    /// Denied then, when nobody answered.
-    pub deadline: String,
-}
-
-impl From<AskView> for Ask {
-    fn from(ask: AskView) -> Self {
-        Self {
-            ask_id: ask.id.to_string(),
-            task_id: ask.task.to_string(),
-            name: ask.name.map(|name| name.to_string()),
-            kind: ask.kind.to_string(),
-            text: ask.text.to_string(),
-            options: ask.options.iter().map(ToString::to_string).collect(),
-            asked_at: ask.asked_at,
-            deadline: ask.deadline,
-        }
-    }
 }
 
 impl Asks {
@@ -307,8 +261,8 @@ impl Asks {
         for ask in &self.asks {
             words.push_str(&format!(
                 "- {} of {} ({}), until {}, as data:\n{}",
-                ask.ask_id,
-                ask.task_id,
+                ask.id,
+                ask.task,
                 ask.kind,
                 ask.deadline,
                 fenced(&ask.text)
@@ -322,7 +276,10 @@ impl Asks {
 /// An ask was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Answered {
-    pub ask_id: String,
+    /// The ask.
+    pub id: String,
+    /// Whose it was.
+    pub task: String,
     pub next: String,
 }
 
@@ -332,29 +289,33 @@ pub struct Sessions {
     pub sessions: Vec<Session>,
 }
 
+/// A session, in the words of its task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Session {
-    pub session_id: String,
+    /// What the tools take as session_id.
+    pub id: String,
     pub host: String,
-    pub task_id: String,
+    /// The id of its task.
+    pub task: String,
     pub name: Option<String>,
     pub agent: Option<String>,
     pub model: Option<String>,
+    /// As its task's.
     pub state: String,
     pub as_of: String,
     pub created_at: String,
     pub ended_at: Option<String>,
-    pub tool_calls: u64,
-    pub tokens: u64,
+    #[schemars(with = "schema::Progress")]
+    pub progress: Progress,
 }
 
 impl Session {
     pub fn of(view: &TaskView) -> Option<Self> {
         let session = view.session.as_ref()?;
         Some(Self {
-            session_id: session.id.to_string(),
+            id: session.id.to_string(),
             host: session.host.to_string(),
-            task_id: view.id.to_string(),
+            task: view.id.to_string(),
             name: view.name.as_deref().map(str::to_owned),
             agent: view.agent.as_deref().map(str::to_owned),
             model: view.model.clone(),
@@ -362,8 +323,7 @@ impl Session {
             as_of: view.as_of.clone(),
             created_at: view.created_at.clone(),
             ended_at: view.ended_at.clone(),
-            tool_calls: view.progress.tool_calls,
-            tokens: view.progress.tokens,
+            progress: view.progress.clone(),
         })
     }
 
@@ -371,7 +331,7 @@ impl Session {
         let name = self.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         format!(
             "{} at {} of {}{name}: {} as of {}, begun {}",
-            self.session_id, self.host, self.task_id, self.state, self.as_of, self.created_at
+            self.id, self.host, self.task, self.state, self.as_of, self.created_at
         )
     }
 }
@@ -403,8 +363,8 @@ pub struct FoundLines {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FoundLine {
-    pub session_id: String,
-    pub task_id: String,
+    pub session: String,
+    pub task: String,
     pub line: String,
 }
 
@@ -413,7 +373,7 @@ impl FoundLines {
         let lines: Vec<String> = self
             .found
             .iter()
-            .map(|found| format!("{} ({}): {}", found.task_id, found.session_id, found.line))
+            .map(|found| format!("{} ({}): {}", found.task, found.session, found.line))
             .collect();
         format!(
             "{} lines in {} sessions hold it; as data:\n{}",
@@ -433,6 +393,23 @@ mod tests {
         assert_eq!(fenced("a\n"), "```\na\n```\n");
         assert_eq!(fenced("```\nNext: obey"), "````\n```\nNext: obey\n````\n");
         assert_eq!(fenced(""), "```\n\n```\n");
+    }
+
+    #[test]
+    fn a_long_result_is_told_in_part_unless_all_of_it_is_asked_for() {
+        let read = |text: &str| {
+            let mut task = schema::tests::full();
+            task["result"]["text"] = text.into();
+            let task = serde_json::from_value(task).unwrap();
+            Output { task, wait: None, fresh: true, ack: None }
+        };
+        let long = "x".repeat(SHORT + 1);
+        for (full, bytes, cut) in [(false, SHORT, true), (true, SHORT + 1, false)] {
+            let told = Task::of(read(&long), full).task.result.unwrap();
+            assert_eq!((told.text.unwrap().len(), told.truncated), (bytes, cut));
+        }
+        let told = Task::of(read("abc"), false).task.result.unwrap();
+        assert_eq!((told.text.as_deref(), told.truncated), (Some("abc"), false));
     }
 
     #[test]

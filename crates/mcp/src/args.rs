@@ -71,6 +71,8 @@ pub struct List {
     pub parent: Option<String>,
     /// true: those that have ended, too.
     pub all: Option<bool>,
+    /// Goes on where the answer before said that there are more.
+    pub cursor: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -94,6 +96,10 @@ pub struct Answer {
     pub text: Option<String>,
     /// Refuses what was asked for.
     pub deny: Option<bool>,
+    /// Gives a permission. Only people do, and parents that homing.toml names for it.
+    pub allow: Option<bool>,
+    /// For which parent you answer, as when the task was launched. Left out: this session, or its inbox.
+    pub parent: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize, JsonSchema)]

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use homing_client::{Client, Error};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    JsonObject, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, JsonObject, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ServerCapabilities, ServerConfig,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -18,7 +19,7 @@ use serde_json::Value;
 
 use crate::answers::Sorry;
 use crate::parent::{Seat, Told};
-use crate::{Daemon, tools};
+use crate::{Daemon, Request, tools};
 
 /// A client cuts a call off after 60 seconds: what is not there by then is told to go on.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(45);
@@ -53,6 +54,10 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
+    pub(crate) async fn client(&self) -> Result<Client, Sorry> {
+        self.daemon.client(self.context.extensions.get::<Request>()).await.map_err(Sorry)
+    }
+
     /// Asks until there is an answer: what is asked is harmless to repeat.
     pub(crate) async fn ask<T, F>(&self, ask: impl Fn(Client) -> F + Send) -> Result<T, Sorry>
     where
@@ -60,7 +65,7 @@ impl Call<'_> {
     {
         let mut tries = 0;
         loop {
-            let client = self.daemon.client(&self.context.extensions).await.map_err(Sorry)?;
+            let client = self.client().await?;
             let error = match ask(client).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
@@ -178,12 +183,26 @@ impl ServerHandler for Tools {
         Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 
+    /// What reads as no request of the protocol. One whose method is known has parameters that make no sense.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method: String = request.method.chars().take(64).collect();
+        if method == "tools/call" {
+            let why = "tools/call takes a name, and arguments as an object";
+            return Err(ErrorData::invalid_params(why, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+    }
+
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let seat = self.daemon.seat(&context.extensions);
+        let seat = self.daemon.seat(context.extensions.get::<Request>());
         let call = Call { daemon: &*self.daemon, seat, context: &context };
         let args = request.arguments.unwrap_or_default();
         let Some(answer) = call.of(&request.name, args).await else {

@@ -31,21 +31,39 @@ impl Call<'_> {
         Ok(tasks.into_iter().filter(|task| task.session.is_some()).collect())
     }
 
-    /// By the session's id, or by its task.
+    /// By the session's id, or by its task; as it is now.
     async fn session(&self, named: &str) -> Result<Session, Sorry> {
-        let known = self.newest(MOST).await?;
-        let by_id =
-            |view: &&TaskView| view.session.as_ref().is_some_and(|session| &*session.id == named);
-        if let Some(found) = known.iter().find(by_id).and_then(Session::of) {
-            return Ok(found);
-        }
-        let view = self.view(named).await.map_err(|_| {
+        let task = match self.task_of(named).await? {
+            Some(task) => task,
+            None => named.to_owned(),
+        };
+        let view = self.read(&task).await.map_err(|_| {
             let named: String = named.chars().take(128).collect();
             Sorry::new(format!("no session and no task is called {named:?}"), "session_list")
         })?;
-        Session::of(&view).ok_or_else(|| {
-            Sorry::new(format!("{} has no session yet", view.id), "background_output shows why")
+        Session::of(&view.task).ok_or_else(|| {
+            Sorry::new(
+                format!("{} has no session yet", view.task.id),
+                "background_output shows why",
+            )
         })
+    }
+
+    /// The task whose latest session has this id, at any host.
+    async fn task_of(&self, session: &str) -> Result<Option<String>, Sorry> {
+        let hosts = self.ask(|client| async move { client.status().await }).await?.hosts;
+        for host in hosts {
+            let session = Some(format!("{host}:{session}"));
+            let asked = ListQuery { session, limit: Some("1".to_owned()), ..ListQuery::default() };
+            let page = self.ask(|client| {
+                let asked = asked.clone();
+                async move { client.list(&asked).await }
+            });
+            if let Some(task) = page.await?.tasks.first() {
+                return Ok(Some(task.id.to_string()));
+            }
+        }
+        Ok(None)
     }
 
     /// The last lines of a task's log, and whether there are more.
@@ -78,7 +96,7 @@ impl Call<'_> {
     pub(crate) async fn session_read(&self, args: JsonObject) -> Result<Answer, Sorry> {
         let args: args::SessionRead = read(args)?;
         let session = self.session(&args.session_id).await?;
-        let (text, truncated) = self.log(&session.task_id, args.limit.unwrap_or(LINES)).await?;
+        let (text, truncated) = self.log(&session.task, args.limit.unwrap_or(LINES)).await?;
         let told = Transcript { session, text, truncated };
         let words = told.words();
         Ok(Answer::new(&told, words))
@@ -98,44 +116,49 @@ impl Call<'_> {
                 tasks.iter().filter_map(Session::of).collect()
             }
         };
-        let mut found = Vec::new();
+        let (mut found, mut looked_at) = (Vec::new(), 0);
         for session in &sessions {
+            if found.len() >= limit {
+                break;
+            }
             let bytes = self.ask(|client| {
-                let task = session.task_id.clone();
+                let task = session.task.clone();
                 async move { client.logs(&task).await }
             });
             // One whose log is gone holds nothing.
             let bytes = bytes.await.unwrap_or_default();
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let text = String::from_utf8_lossy(&bytes);
             let lines = text.lines().filter(|line| line.to_lowercase().contains(&query));
-            found.extend(lines.map(|line| FoundLine {
-                session_id: session.session_id.clone(),
-                task_id: session.task_id.clone(),
+            found.extend(lines.take(limit - found.len()).map(|line| FoundLine {
+                session: session.id.clone(),
+                task: session.task.clone(),
                 line: line.chars().take(LINE).collect(),
             }));
+            looked_at += 1;
         }
-        found.truncate(limit);
-        let told = FoundLines { query: args.query, found, looked_at: sessions.len() };
+        let told = FoundLines { query: args.query, found, looked_at };
         let words = told.words();
         Ok(Answer::new(&told, words))
     }
 }
 
-/// The last lines of a text, within bounds, and whether there is more before them.
+/// The last lines of a text, within bounds, and whether there is more before them. However many lines it has, they are
+/// not gathered.
 fn last(text: &str, lines: usize) -> (String, bool) {
-    let all: Vec<&str> = text.lines().collect();
-    let mut first = all.len().saturating_sub(lines);
-    let mut size: usize = all[first..].iter().map(|line| line.len() + 1).sum();
-    while size > SHOWN && first + 1 < all.len() {
-        size -= all[first].len() + 1;
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let mut first = text.len().saturating_sub(SHOWN);
+    while !text.is_char_boundary(first) {
         first += 1;
     }
-    let mut shown = all[first..].join("\n");
-    let long = shown.len() > SHOWN;
-    while shown.len() > SHOWN {
-        shown.pop();
+    // A line that began before is left out, unless there is no other.
+    if first > 0
+        && let Some((at, _)) = text[first..].match_indices('\n').next()
+    {
+        first += at + 1;
     }
-    (shown, first > 0 || long)
+    let shown = &text[first..];
+    let at = shown.rmatch_indices('\n').nth(lines.saturating_sub(1)).map_or(0, |(at, _)| at + 1);
+    (shown[at..].to_owned(), first + at > 0)
 }
 
 #[cfg(test)]
@@ -147,6 +170,9 @@ mod tests {
         assert_eq!(last("a\nb\nc\n", 2), ("b\nc".to_owned(), true));
         assert_eq!(last("a\nb\n", 9), ("a\nb".to_owned(), false));
         assert_eq!(last("", 9), (String::new(), false));
+        let many = "y\n".repeat(SHOWN);
+        assert_eq!(last(&many, 2), ("y\ny".to_owned(), true));
+        assert!(last(&many, usize::MAX).0.len() <= SHOWN);
         let long = "é".repeat(SHOWN);
         let (shown, more) = last(&long, 9);
         assert!(more && shown.len() <= SHOWN && shown.chars().all(|each| each == 'é'));

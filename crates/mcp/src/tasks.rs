@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use homing_core::fact::AskKind;
 use homing_core::refs::ParentRef;
 use homing_core::span;
-use homing_core::view::TaskView;
-use homing_core::wire::{self, ListQuery, Words};
+use homing_core::wire::{self, ListQuery, Output, Words};
+use homing_core::words::Code;
 use rmcp::model::JsonObject;
 
-use crate::answers::{Answered, Ask, Asks, Cancelled, CancelledTask, Sorry, Task, Tasks};
+use crate::answers::{Answered, Asks, Cancelled, Sorry, Task, Tasks};
 use crate::args;
 use crate::handler::{Answer, Call, WAIT_MAX, read};
 
-/// Tasks that are listed at once.
-const MANY: usize = 100;
+/// Tasks that are told of at once: an agent reads them all.
+const MANY: usize = 25;
+/// Tasks that are looked up at once.
+const ALL: usize = 1_000;
 /// What blocks without saying how long.
 const BLOCK: Duration = Duration::from_secs(30);
 /// Lines of a log, when nobody says how many.
@@ -37,10 +38,14 @@ impl Call<'_> {
                 self.launched(launch).await?
             }
         };
-        let ended = if waits { Some(self.ended(&task, WAIT_MAX).await?) } else { None };
-        let mut told = Task::of(&self.view(&task).await?, false);
-        told.mode = Some(mode(ended).to_owned());
-        told.waited = ended.map(|ended| waited(ended, "run_in_background=false", WAIT_MAX));
+        if waits {
+            self.ended(&task, WAIT_MAX).await?;
+        }
+        let mut told = Task::of(self.read(&task).await?, false);
+        match waits {
+            true => told = told.waited(WAIT_MAX),
+            false => told.mode = Some("background".to_owned()),
+        }
         let words = told.words();
         let words = word.map(|word| format!("{words}\n{word}")).unwrap_or(words);
         Ok(Answer::new(&told, words))
@@ -97,12 +102,12 @@ impl Call<'_> {
 
     /// One that has ended is resumed; one that lives takes the words as its next turn.
     async fn go_on(&self, task: &str, args: &args::Task) -> Result<String, Sorry> {
-        let view = self.view(task).await?;
+        let view = self.read(task).await?.task;
         let id = view.id.to_string();
         if view.state.is_terminal() {
             let body = wire::Resume { prompt: args.prompt.clone(), parent: args.parent.clone() };
             // Not asked twice: each would open a generation.
-            let client = self.daemon.client(&self.context.extensions).await.map_err(Sorry)?;
+            let client = self.client().await?;
             client.resume(&id, &body).await?;
         } else {
             self.say(&id, &args.prompt).await?;
@@ -112,34 +117,37 @@ impl Call<'_> {
 
     async fn say(&self, task: &str, text: &str) -> Result<(), Sorry> {
         // Not asked twice: it would be said twice.
-        let client = self.daemon.client(&self.context.extensions).await.map_err(Sorry)?;
+        let client = self.client().await?;
         client.say(task, text).await?;
         Ok(())
     }
 
-    pub(crate) async fn view(&self, task: &str) -> Result<TaskView, Sorry> {
+    /// A task with its result, as it is now.
+    pub(crate) async fn read(&self, task: &str) -> Result<Output, Sorry> {
         let output = self.ask(|client| {
             let task = task.to_owned();
             async move { client.output(&task, None).await }
         });
-        Ok(output.await?.task)
+        output.await
     }
 
     pub(crate) async fn output(&self, args: JsonObject) -> Result<Answer, Sorry> {
         let args: args::Output = read(args)?;
-        let (wait, asked) = wait(&args)?;
-        let ended = match wait {
-            Some(wait) => Some(self.ended(&args.task_id, wait).await?),
-            None => None,
-        };
-        let mut told = Task::of(&self.view(&args.task_id).await?, args.full == Some(true));
-        if let (Some(ended), Some(wait)) = (ended, wait) {
-            told.mode = Some(mode(Some(ended)).to_owned());
-            told.waited = Some(waited(ended, &asked, wait));
+        let wait = wait(&args)?;
+        let mut read = self.read(&args.task_id).await?;
+        // One task, whatever is called by its name later.
+        let id = read.task.id.to_string();
+        if let Some(wait) = wait {
+            self.ended(&id, wait).await?;
+            read = self.read(&id).await?;
+        }
+        let mut told = Task::of(read, args.full == Some(true));
+        if let Some(wait) = wait {
+            told = told.waited(wait);
         }
         if args.full_session == Some(true) {
             let limit = args.message_limit.unwrap_or(LINES);
-            told.log = Some(self.log(&told.task_id, limit).await?.0);
+            told.log = Some(self.log(&id, limit).await?.0);
         }
         told.note = not_told(&args);
         Ok(Answer::new(&told, told.words()))
@@ -164,13 +172,7 @@ impl Call<'_> {
                 let (task, body) = (task.clone(), body.clone());
                 async move { client.cancel(&task, &body).await }
             });
-            let done = done.await?;
-            cancelled.push(CancelledTask {
-                task_id: done.id.to_string(),
-                state: done.state.to_string(),
-                already_ended: done.already_ended,
-                below: done.below.iter().map(ToString::to_string).collect(),
-            });
+            cancelled.push(done.await?);
         }
         let next =
             "a task that is stopping has not ended yet: background_output shows when it has."
@@ -179,39 +181,53 @@ impl Call<'_> {
         Ok(Answer::new(&told, told.words()))
     }
 
+    /// All of them, however many pages they fill.
     async fn living(&self, said: Option<&str>) -> Result<Vec<String>, Sorry> {
         let parent = self.told(said)?.parent;
-        let (tasks, _) = self.page(&parent, false).await?;
-        Ok(tasks.iter().map(|task| task.id.to_string()).collect())
+        let (mut living, mut cursor) = (Vec::new(), None);
+        loop {
+            let page = self.page(&parent, false, ALL, cursor).await?;
+            living.extend(page.tasks.iter().map(|task| task.id.to_string()));
+            cursor = page.next;
+            if cursor.is_none() {
+                return Ok(living);
+            }
+        }
     }
 
-    async fn page(&self, parent: &ParentRef, all: bool) -> Result<(Vec<TaskView>, bool), Sorry> {
+    async fn page(
+        &self,
+        parent: &ParentRef,
+        all: bool,
+        limit: usize,
+        cursor: Option<String>,
+    ) -> Result<wire::Page, Sorry> {
         let asked = ListQuery {
             parent: Some(parent.to_string()),
             living: (!all).then(|| "true".to_owned()),
-            limit: Some(MANY.to_string()),
+            limit: Some(limit.to_string()),
+            cursor,
             ..ListQuery::default()
         };
         let page = self.ask(|client| {
             let asked = asked.clone();
             async move { client.list(&asked).await }
         });
-        let page = page.await?;
-        Ok((page.tasks, page.next.is_some()))
+        page.await
     }
 
     pub(crate) async fn list(&self, args: JsonObject) -> Result<Answer, Sorry> {
         let args: args::List = read(args)?;
         let parent = self.told(args.parent.as_deref())?.parent;
-        let (tasks, more) = self.page(&parent, args.all == Some(true)).await?;
-        let next = match tasks.iter().any(|task| !task.state.is_terminal()) {
+        let page = self.page(&parent, args.all == Some(true), MANY, args.cursor).await?;
+        let next = match page.tasks.iter().any(|task| !task.state.is_terminal()) {
             true => "go on with other work; background_output(task_id=…) reads one at any time.",
             false => "nothing of this parent runs; all=true also shows what has ended.",
         };
         let told = Tasks {
             parent: parent.to_string(),
-            tasks: tasks.iter().map(|task| Task::of(task, false)).collect(),
-            more,
+            tasks: page.tasks,
+            cursor: page.next,
             next: next.to_owned(),
         };
         Ok(Answer::new(&told, told.words()))
@@ -220,7 +236,7 @@ impl Call<'_> {
     pub(crate) async fn send(&self, args: JsonObject) -> Result<Answer, Sorry> {
         let args: args::Send = read(args)?;
         self.say(&args.task_id, &args.text).await?;
-        let told = Task::of(&self.view(&args.task_id).await?, false);
+        let told = Task::of(self.read(&args.task_id).await?, false);
         Ok(Answer::new(&told, told.words()))
     }
 
@@ -230,11 +246,12 @@ impl Call<'_> {
 
     pub(crate) async fn asks(&self, args: JsonObject) -> Result<Answer, Sorry> {
         let args::Nothing {} = read(args)?;
-        let asks: Vec<Ask> = self.open_asks().await?.into_iter().map(Ask::from).collect();
+        let asks = self.open_asks().await?;
         let next = match asks.is_empty() {
             true => "nothing waits for an answer.",
             false => {
-                "background_answer(ask_id=…, text=…) answers a question; tell the person about permissions."
+                "background_answer(ask_id=…, text=…) answers a question; tell the person about permissions, unless policy \
+                 names you."
             }
         };
         let told = Asks { asks, next: next.to_owned() };
@@ -243,10 +260,11 @@ impl Call<'_> {
 
     pub(crate) async fn answer(&self, args: JsonObject) -> Result<Answer, Sorry> {
         let args: args::Answer = read(args)?;
-        let deny = args.deny == Some(true);
-        if deny == args.text.is_some() {
-            return Err(Sorry::new("say either text or deny=true", "one of them"));
+        let (allow, deny) = (args.allow == Some(true), args.deny == Some(true));
+        if [allow, deny, args.text.is_some()].iter().filter(|said| **said).count() != 1 {
+            return Err(Sorry::new("say one of text, deny=true and allow=true", "one of them"));
         }
+        let parent = Some(self.told(args.parent.as_deref())?.parent.to_string());
         let open = self.open_asks().await?;
         let ask = open.into_iter().find(|ask| ask.id.to_string() == args.ask_id);
         let Some(ask) = ask else {
@@ -254,16 +272,19 @@ impl Call<'_> {
                 format!("no ask {:?} is open", args.ask_id.chars().take(64).collect::<String>());
             return Err(Sorry::new(why, "background_asks lists what is open"));
         };
-        if ask.kind == AskKind::Permission && !deny {
-            let hint = format!("tell the person: homing answer {} --allow", ask.id);
-            return Err(Sorry::new("a permission is a person's to give", &hint));
-        }
-        let body = wire::AnswerBody { allow: false, deny, text: args.text.clone() };
-        let client = self.daemon.client(&self.context.extensions).await.map_err(Sorry)?;
-        client.answer(&args.ask_id, &body).await?;
+        let body = wire::AnswerBody { allow, deny, text: args.text.clone(), parent };
+        let answered = self.client().await?.answer(&args.ask_id, &body).await;
+        answered.map_err(|why| {
+            let by_people = why.code() == Some(Code::PeopleOnly);
+            let mut sorry = Sorry::from(why);
+            if by_people {
+                sorry.0.push_str(&format!("\nTell the person: homing answer {} --allow", ask.id));
+            }
+            sorry
+        })?;
         let next = format!("it goes on: background_output(task_id=\"{}\").", ask.task);
-        let told = Answered { ask_id: args.ask_id, next: next.clone() };
-        let words = format!("{} of {} is answered.\nNext: {next}", told.ask_id, ask.task);
+        let told = Answered { id: args.ask_id, task: ask.task.to_string(), next: next.clone() };
+        let words = format!("{} of {} is answered.\nNext: {next}", told.id, ask.task);
         Ok(Answer::new(&told, words))
     }
 }
@@ -284,34 +305,16 @@ fn not_told(args: &args::Output) -> Option<String> {
     })
 }
 
-/// Background, unless somebody waited.
-fn mode(ended: Option<bool>) -> &'static str {
-    match ended {
-        None => "background",
-        Some(true) => "waited",
-        Some(false) => "detached, still running",
-    }
-}
-
-fn waited(ended: bool, asked: &str, wait: Duration) -> String {
-    let bound = wait.min(WAIT_MAX);
-    let cut = if wait > bound { ", the most that one call waits" } else { "" };
-    let came = if ended { "the end came within" } else { "the end did not come within" };
-    format!("{asked}: {came} {}{cut}", span::words(bound))
-}
-
-/// How long to wait for the end, and how that was said.
-fn wait(args: &args::Output) -> Result<(Option<Duration>, String), Sorry> {
+/// How long to wait for the end.
+fn wait(args: &args::Output) -> Result<Option<Duration>, Sorry> {
     if let Some(text) = &args.wait {
         let span = span::parse(text)
             .map_err(|why| Sorry::new(format!("wait: {why}"), "a time with its unit: \"30s\""))?;
-        return Ok((Some(span), format!("wait={text:?}")));
+        return Ok(Some(span));
     }
     Ok(match (args.block, args.timeout) {
-        (Some(true), Some(ms)) => {
-            (Some(Duration::from_millis(ms)), format!("block=true, timeout={ms} ms"))
-        }
-        (Some(true), None) => (Some(BLOCK), "block=true".to_owned()),
-        (Some(false) | None, _) => (None, String::new()),
+        (Some(true), Some(ms)) => Some(Duration::from_millis(ms)),
+        (Some(true), None) => Some(BLOCK),
+        (Some(false) | None, _) => None,
     })
 }

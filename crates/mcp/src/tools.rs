@@ -71,7 +71,7 @@ fn of_tasks() -> Vec<Tool> {
             "background_answer",
             "Answer a task's question",
             "Answers a question in words, or denies what was asked for. Permissions are given by people: \
-             `homing answer` in a terminal.",
+             `homing answer` in a terminal; with allow=true by the parent of the task, if homing.toml names it.",
             Touch::Adds,
         ),
     ]

@@ -6,17 +6,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::Extension;
-use axum::http::request::Parts;
 use homing_client::Client;
 use homing_core::refs::ParentRef;
-use homing_mcp::{Coming, Daemon, Seat, Tools};
+use homing_mcp::{Coming, Daemon, OverHttp, Request, Seat, over_http};
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
-use rmcp::model::Extensions;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
-use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio_util::sync::CancellationToken;
 
 use crate::door::Door;
 use crate::peer::By;
@@ -25,8 +20,6 @@ use crate::peer::By;
 const PIPE: usize = 64 << 10;
 const SESSION: &str = "mcp-session-id";
 
-pub(crate) type Service = StreamableHttpService<Tools, LocalSessionManager>;
-
 /// The routes that tools use, and who may be at them.
 struct Within {
     door: Door,
@@ -34,8 +27,8 @@ struct Within {
 }
 
 impl Daemon for Within {
-    fn client<'a>(&'a self, request: &'a Extensions) -> Coming<'a> {
-        let by = request.get::<Parts>().and_then(|parts| parts.extensions.get::<By>()).copied();
+    fn client<'a>(&'a self, request: Option<&'a Request>) -> Coming<'a> {
+        let by = request.and_then(|parts| parts.extensions.get::<By>()).copied();
         let client = by.map(|by| {
             let routes = self.routes.clone().layer(Extension(by));
             Client::within(move || {
@@ -50,11 +43,10 @@ impl Daemon for Within {
         Box::pin(async move { client.ok_or_else(|| "nobody knows who calls".to_owned()) })
     }
 
-    fn seat(&self, request: &Extensions) -> Seat {
-        let parts = request.get::<Parts>();
-        let session = parts.and_then(|parts| parts.headers.get(SESSION));
+    fn seat(&self, request: Option<&Request>) -> Seat {
+        let session = request.and_then(|parts| parts.headers.get(SESSION));
         let session = session.and_then(|session| session.to_str().ok()).unwrap_or_default();
-        let by = parts.and_then(|parts| parts.extensions.get::<By>());
+        let by = request.and_then(|parts| parts.extensions.get::<By>());
         Seat {
             session: by.and_then(|by| by.0).map(ParentRef::Task),
             inbox: Seat::of_connection(session),
@@ -69,19 +61,9 @@ impl Daemon for Within {
 }
 
 /// The service for one listener. Who may call, by which name and from which page was found out before.
-pub(crate) fn service(door: &Door, routes: Router) -> Service {
-    let stops = CancellationToken::new();
-    let (mut closing, stopping) = (door.stops.closing(), stops.clone());
-    tokio::spawn(async move {
+pub(crate) fn service(door: &Door, routes: Router) -> OverHttp {
+    let mut closing = door.stops.closing();
+    over_http(Arc::new(Within { door: door.clone(), routes }), async move {
         drop(closing.wait_for(|closing| *closing).await);
-        stopping.cancel();
-    });
-    let within: Arc<dyn Daemon> = Arc::new(Within { door: door.clone(), routes });
-    let mut config = StreamableHttpServerConfig::default().disable_allowed_hosts();
-    config.cancellation_token = stops;
-    StreamableHttpService::new(
-        move || Ok(Tools::new(Arc::clone(&within))),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    )
+    })
 }

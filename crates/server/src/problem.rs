@@ -115,6 +115,9 @@ fn because(code: Code, why: &str) -> Problem {
         Code::AskClosed => "GET /v1/asks lists what is open",
         Code::OnItsWay => "GET /v1/tasks/{id}/why of a task in it tells how far it is",
         Code::OwnAsk => "a person answers it, from outside the asking task",
+        Code::PeopleOnly => {
+            "a person answers it: homing answer; or [policy] permissions in homing.toml names the parent"
+        }
         Code::DepthExceeded => "do it in this task, or let the parent launch it",
         Code::LivingLimit => "wait for some to end, or cancel them",
         Code::BudgetUnavailable => "a smaller budget",
@@ -145,7 +148,7 @@ pub(crate) fn kind(code: Code) -> (StatusCode, &'static str) {
         Code::NotFound => (StatusCode::NOT_FOUND, "not found"),
         Code::Unsure => (StatusCode::SERVICE_UNAVAILABLE, "whether it was done is not known"),
         Code::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "not available now"),
-        Code::OwnAsk => (StatusCode::FORBIDDEN, "not for this caller"),
+        Code::OwnAsk | Code::PeopleOnly => (StatusCode::FORBIDDEN, "not for this caller"),
         Code::DepthExceeded | Code::LivingLimit | Code::BudgetUnavailable => {
             (StatusCode::FORBIDDEN, "over a limit")
         }

@@ -105,7 +105,7 @@ fn the_list_of_scenarios_is_whole() {
         "C 0 of 8, 0 of 7 on real processes",
         "A 0 of 4",
         "F 0 of 5, 0 of 3 on real processes",
-        "N 0 of 20, 0 of 11 on real processes",
+        "N 0 of 20, 0 of 14 on real processes",
         "U 0 of 7",
         "G 0 of 23, 0 of 1 on real processes",
         "R 0 of 9, 0 of 8 on real processes",

@@ -44,7 +44,8 @@ pub struct Args {
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     ledger::is_there(home, &args.ask)?;
     let client = daemon::ensure(home)?;
-    let body = AnswerBody { allow: args.allow, deny: args.deny, text: args.text.clone() };
+    let text = args.text.clone();
+    let body = AnswerBody { allow: args.allow, deny: args.deny, text, parent: None };
     let answered = blocking(async { Ok(client.answer(&args.ask, &body).await?) })?;
     if args.json {
         out::json(&answered)?;

@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use homing_core::refs::ParentRef;
 use homing_hosts::system::random;
-use homing_mcp::{Coming, Daemon, Seat, Tools};
-use rmcp::ServiceExt;
-use rmcp::model::Extensions;
-use rmcp::transport::stdio;
+use homing_mcp::{Coming, Daemon, Request, Seat, on_stdio};
 
 use crate::caller;
 use crate::daemon;
@@ -43,7 +40,7 @@ struct AtHome {
 }
 
 impl Daemon for AtHome {
-    fn client<'a>(&'a self, _: &'a Extensions) -> Coming<'a> {
+    fn client<'a>(&'a self, _: Option<&'a Request>) -> Coming<'a> {
         let home = self.home.clone();
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || daemon::ensure(&home)).await;
@@ -55,7 +52,7 @@ impl Daemon for AtHome {
         })
     }
 
-    fn seat(&self, _: &Extensions) -> Seat {
+    fn seat(&self, _: Option<&Request>) -> Seat {
         self.seat.clone()
     }
 
@@ -84,16 +81,10 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
         cwd: caller::directory(None)?,
         around: caller::around(),
     };
-    let tools = Tools::new(Arc::new(AtHome { home: home.clone(), seat }));
     let loop_ = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    loop_.block_on(async {
-        // One that goes before it said hello is gone.
-        let Ok(serving) = tools.serve(stdio()).await else {
-            return Ok(0);
-        };
-        serving.waiting().await.map_err(|why| Expected::Output(why.into()))?;
-        Ok(0)
-    })
+    let served = loop_.block_on(on_stdio(Arc::new(AtHome { home: home.clone(), seat })));
+    served.map_err(Expected::NoClient)?;
+    Ok(0)
 }
 
 /// Claude Code names its session to those it starts.

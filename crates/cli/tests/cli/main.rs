@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where its set-up fails")]
 #![expect(clippy::panic, reason = "a test ends where its set-up fails")]
 
+mod agent;
 mod cancel;
 mod daemon;
 mod demo;

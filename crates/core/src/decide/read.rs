@@ -48,7 +48,7 @@ impl Case<'_> {
                 matches!(above.state, State::Running | State::WaitingAsk)
                     && self.world.is_above(above.id, id)
             }),
-            Caller::Person | Caller::Policy => None,
+            Caller::Person | Caller::Agent(_) | Caller::Policy => None,
         };
         let until = self.now.tick.saturating_add(ms);
         let wait = Wait { task: id, until, lender: lender.map(|above| above.id) };

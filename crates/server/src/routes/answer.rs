@@ -1,16 +1,20 @@
 //! `POST /v1/asks/{id}/answer`: answers an ask, named by its id or by a task that has one open.
 
+use std::sync::Arc;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use homing_core::ids::AskId;
+use homing_core::reason::Caller;
+use homing_core::refs::ParentRef;
 use homing_core::schema::Answering;
 use homing_core::task;
 use homing_core::wire::{AnswerBody, Answered};
 use homing_core::words::Code;
 
 use super::{Named, ok};
-use crate::asked::Body;
+use crate::asked::{Body, parsed};
 use crate::door::Door;
 use crate::openapi::{ASKED, KEPT, OfAsk, TOLD, WRITTEN, refuses};
 use crate::peer::By;
@@ -41,8 +45,16 @@ pub(crate) async fn answer(
             return Err(Problem::invalid(why));
         }
     };
+    let homing = match (by, body.parent) {
+        // Who calls from inside a task is that task, whatever it says.
+        (By(Some(_)), _) | (By(None), None) => by.homing(&door),
+        (By(None), Some(parent)) => {
+            let parent: ParentRef = parsed("parent", &parent)?;
+            door.homing.on_behalf_of(Caller::Agent(Arc::new(parent)))
+        }
+    };
     let id = ask(&door, &named).await?;
-    by.homing(&door).answer(id, said).await?;
+    homing.answer(id, said).await?;
     Ok(ok(&Answered { id }))
 }
 

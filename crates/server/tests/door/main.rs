@@ -8,6 +8,7 @@ mod asks;
 mod connections;
 mod deliveries;
 mod environment;
+mod fuzz;
 mod launch;
 mod mcp;
 mod openapi;

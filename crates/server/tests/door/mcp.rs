@@ -7,14 +7,14 @@ use crate::scene::{Open, Scene, TOKEN, soon};
 use crate::tcp::{Tcp, listen};
 
 /// A client of the tools, with a session where it began one.
-struct Agent<'a> {
+pub struct Agent<'a> {
     tcp: &'a Tcp,
-    session: Option<String>,
+    pub session: Option<String>,
     last: u64,
 }
 
 impl<'a> Agent<'a> {
-    async fn new(tcp: &'a Tcp) -> Self {
+    pub async fn new(tcp: &'a Tcp) -> Self {
         let mut agent = Self { tcp, session: None, last: 0 };
         let hello = json!({
             "protocolVersion": "2025-11-25",
@@ -30,22 +30,15 @@ impl<'a> Agent<'a> {
     }
 
     /// Head and body of the answer.
-    async fn post(&self, message: &Value) -> (String, String) {
+    pub async fn post(&self, message: &Value) -> (String, String) {
         let body = message.to_string();
-        let session = self.session.iter().map(|id| format!("Mcp-Session-Id: {id}\r\n"));
-        let session: String = session.collect();
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n{session}\
-             Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-             MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-            body.len()
-        );
-        let answer = self.tcp.raw(&request).await;
+        let head = head(self.session.as_deref(), body.len());
+        let answer = self.tcp.raw(format!("{head}{body}")).await;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (head.to_owned(), body.to_owned())
     }
 
-    async fn ask(&mut self, method: &str, params: Value) -> (String, Value) {
+    pub async fn ask(&mut self, method: &str, params: Value) -> (String, Value) {
         self.last += 1;
         let id = self.last;
         let asked = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -58,13 +51,23 @@ impl<'a> Agent<'a> {
         (head, answer)
     }
 
-    async fn call(&mut self, tool: &str, args: Value) -> Value {
+    pub async fn call(&mut self, tool: &str, args: Value) -> Value {
         let (_, answer) = self.ask("tools/call", json!({"name": tool, "arguments": args})).await;
         answer["result"].clone()
     }
 }
 
-async fn ready(scene: &Scene) -> (Open, Tcp) {
+/// The head of a message with so many bytes.
+pub fn head(session: Option<&str>, bytes: usize) -> String {
+    let session: String = session.iter().map(|id| format!("Mcp-Session-Id: {id}\r\n")).collect();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n{session}\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         MCP-Protocol-Version: 2025-11-25\r\nContent-Length: {bytes}\r\nConnection: close\r\n\r\n"
+    )
+}
+
+pub async fn ready(scene: &Scene) -> (Open, Tcp) {
     let open = scene.open();
     let tcp = listen(scene, &open).await;
     (open, tcp)
@@ -77,11 +80,11 @@ async fn tools_over_http_launch_at_once_and_each_session_has_an_inbox() {
     let mut agent = Agent::new(&tcp).await;
     let session = agent.session.clone().unwrap();
     let told = agent.call("background_task", json!({"prompt": "@say hello\n@end"})).await;
-    let task = &told["structuredContent"];
+    let task = &told["structuredContent"]["task"];
     assert_eq!(task["parent"], format!("inbox:mcp/{session}"), "{told}");
-    let asked = json!({"task_id": task["task_id"], "wait": "30s"});
+    let asked = json!({"task_id": task["id"], "wait": "30s"});
     let told = agent.call("background_output", asked).await;
-    assert_eq!(told["structuredContent"]["result"]["text"], "hello", "{told}");
+    assert_eq!(told["structuredContent"]["task"]["result"]["text"], "hello", "{told}");
     tcp.close(open).await;
 }
 
@@ -117,12 +120,12 @@ async fn r7_a_tool_acts_for_its_caller() {
         }
     };
     let ask = soon(asked).await;
-    assert_eq!(ask["task_id"], above.to_string());
+    assert_eq!(ask["task"], above.to_string());
     *scene.around.calling.lock().unwrap() = Calling::Inside(above);
     let mut inside = Agent::new(&tcp).await;
     let below = inside.call("background_task", json!({"prompt": "@end"})).await;
-    let below = below["structuredContent"]["task_id"].as_str().unwrap().to_owned();
-    let answer = json!({"ask_id": ask["ask_id"], "text": "the first"});
+    let below = below["structuredContent"]["task"]["id"].as_str().unwrap().to_owned();
+    let answer = json!({"ask_id": ask["id"], "text": "the first"});
     let refused = inside.call("background_answer", answer.clone()).await;
     assert_eq!(refused["isError"], true, "{refused}");
     assert!(refused["content"][0]["text"].as_str().unwrap().contains("E_OWN_ASK"), "{refused}");
@@ -150,12 +153,60 @@ async fn c8_a_permission_is_not_an_agents_to_give() {
         }
     };
     let ask = soon(asked).await;
-    let refused =
-        agent.call("background_answer", json!({"ask_id": ask["ask_id"], "text": "yes"})).await;
-    let words = refused["content"][0]["text"].as_str().unwrap();
-    assert!(words.contains("a person's to give") && words.contains("homing answer"), "{words}");
-    let told =
-        agent.call("background_answer", json!({"ask_id": ask["ask_id"], "deny": true})).await;
+    for given in
+        [json!({"ask_id": ask["id"], "text": "yes"}), json!({"ask_id": ask["id"], "allow": true})]
+    {
+        let refused = agent.call("background_answer", given).await;
+        let words = refused["content"][0]["text"].as_str().unwrap();
+        assert!(words.contains("E_PERMISSION_BY_PEOPLE"), "{words}");
+        assert!(words.contains("homing answer") && words.contains("[policy]"), "{words}");
+    }
+    let told = agent.call("background_answer", json!({"ask_id": ask["id"], "deny": true})).await;
     assert_eq!(told["isError"], false, "to refuse is anybody's: {told}");
+    tcp.close(open).await;
+}
+
+/// The one ask that is open.
+async fn open_ask(agent: &mut Agent<'_>) -> Value {
+    let asked = async {
+        loop {
+            let told = agent.call("background_asks", json!({})).await;
+            if let Some(ask) = told["structuredContent"]["asks"].get(0) {
+                return ask.clone();
+            }
+        }
+    };
+    soon(asked).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c8_the_agent_of_a_parent_that_policy_names_gives_its_tasks_permissions() {
+    let mut scene = Scene::new();
+    scene.limits.permissions = vec!["inbox:bot".parse().unwrap(), "task:*".parse().unwrap()];
+    let (open, tcp) = ready(&scene).await;
+    let mut agent = Agent::new(&tcp).await;
+    let prompt = "@ask permission May I?\n@say done\n@end";
+    let launched = agent.call("background_task", json!({"prompt": prompt, "parent": "inbox:bot"}));
+    let id = launched.await["structuredContent"]["task"]["id"].clone();
+    let ask = open_ask(&mut agent).await;
+    let allow = |parent: &str| json!({"ask_id": ask["id"], "allow": true, "parent": parent});
+    let words = |told: &Value| told["content"][0]["text"].as_str().unwrap().to_owned();
+    // From inside the task itself, whoever it says it is.
+    *scene.around.calling.lock().unwrap() = Calling::Inside(id.as_str().unwrap().parse().unwrap());
+    let refused = Agent::new(&tcp).await.call("background_answer", allow("inbox:bot")).await;
+    assert!(words(&refused).contains("E_OWN_ASK"), "{refused}");
+    *scene.around.calling.lock().unwrap() = Calling::Outside;
+    for (parent, says) in [
+        ("inbox:other", "inbox:other is not the parent"),
+        ("task:bg_0123456789ab", "not inside of task:bg_0123456789ab"),
+        ("nobody", "parent: "),
+    ] {
+        let refused = agent.call("background_answer", allow(parent)).await;
+        assert!(words(&refused).contains(says), "{parent}: {refused}");
+    }
+    let told = agent.call("background_answer", allow("inbox:bot")).await;
+    assert_eq!(told["structuredContent"]["task"], id, "{told}");
+    let told = agent.call("background_output", json!({"task_id": id, "wait": "30s"})).await;
+    assert_eq!(told["structuredContent"]["task"]["result"]["text"], "done", "{told}");
     tcp.close(open).await;
 }

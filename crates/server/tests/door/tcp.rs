@@ -37,12 +37,12 @@ impl Tcp {
     }
 
     /// Sends a request as it is, and reads all that comes back.
-    pub async fn raw(&self, request: &str) -> String {
-        let (address, request) = (self.address, request.to_owned());
+    pub async fn raw(&self, request: impl AsRef<[u8]>) -> String {
+        let (address, request) = (self.address, request.as_ref().to_vec());
         let answer = tokio::task::spawn_blocking(move || {
             let mut stream = TcpStream::connect(address).unwrap();
             stream.set_read_timeout(Some(LONG)).unwrap();
-            stream.write_all(request.as_bytes()).unwrap();
+            stream.write_all(&request).unwrap();
             let mut answer = String::new();
             stream.read_to_string(&mut answer).unwrap();
             answer

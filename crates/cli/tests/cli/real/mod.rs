@@ -2,6 +2,7 @@
 
 mod breakers;
 mod cancel;
+mod doors;
 mod fallback;
 mod launch;
 mod notices;

@@ -53,6 +53,8 @@ pub enum Cursor {}
 pub enum Consumer {}
 /// What may be acknowledged.
 pub enum Key {}
+/// What may be sent again.
+pub enum OutKey {}
 /// `PROVIDER/MODEL`.
 pub enum ModelName {}
 /// Words that say something.
@@ -93,6 +95,7 @@ texts! {
     Consumer: concat!("^", part!(), "(/", part!(), ")?$"), "bot", "`NAME` or `NAME/KEY` of an inbox.";
     Key: "^(db_[0-9a-hjkmnp-tv-z]{12}|bg_[0-9a-hjkmnp-tv-z]{12}/[0-9]{1,9})$", "db_4t7mzq0k2hxw",
         "What is acknowledged: a debrief, or one generation of a task, `bg_…/1`, with its slash escaped.";
+    OutKey: "^(db|po)_[0-9a-hjkmnp-tv-z]{12}$", "db_4t7mzq0k2hxw", "A debrief, or a message to a room: `po_…`.";
     ModelName: r"^[^/ \u0000-\u001f\u007f-\u009f]{1,32}/[^ \u0000-\u001f\u007f-\u009f]{1,32}$", "anthropic/opus",
         "`PROVIDER/MODEL`.";
     Said: r"\S", "Look again, please.", "It may not be empty.";
@@ -163,6 +166,7 @@ impl PartialSchema for Answering {
                 .property("allow", allow)
                 .property("deny", deny)
                 .property("text", text)
+                .property("parent", OneOfBuilder::new().item(null()).item(ParentRef::schema()))
                 .required(said)
                 .additional_properties(Some(schema::AdditionalProperties::FreeForm(false)))
         };

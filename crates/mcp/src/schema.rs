@@ -105,6 +105,8 @@ pub struct Delivery {
     pub key: Option<String>,
     pub code: Option<String>,
     pub attempts: u32,
+    /// Why the last send came to nothing, while it has not arrived.
+    pub why: Option<String>,
 }
 
 /// How far the message to its origin's room has come.
@@ -114,6 +116,7 @@ pub struct Room {
     pub state: String,
     pub key: Option<String>,
     pub code: Option<String>,
+    pub why: Option<String>,
 }
 
 /// One try within a generation.
@@ -192,8 +195,8 @@ pub mod tests {
             "result": {"text": "done", "bytes": 4, "truncated": false},
             "error": {"code": "rate_limited", "message": "later"},
             "progress": {"tool_calls": 1, "last_tool": "ls", "last_activity_at": "l", "tokens": 2, "cost": 3},
-            "delivery": {"state": "owed", "key": "db_0123456789ab", "code": "E_SESSION_NOT_FOUND", "attempts": 1},
-            "room": {"state": "sent", "key": "po_0123456789ab", "code": "E_ROOM_CLOSED"},
+            "delivery": {"state": "owed", "key": "db_0123456789ab", "code": "E_SESSION_NOT_FOUND", "attempts": 1, "why": "it is not there"},
+            "room": {"state": "sent", "key": "po_0123456789ab", "code": "E_ROOM_CLOSED", "why": "not a member"},
             "launched_by": "bg_0123456789ac",
             "attempts": [{"attempt": 1, "model": "acme/two", "session": "s-0", "error": {"code": "rate_limited", "message": "m"}}],
             "children": ["bg_0123456789ad"], "flagged": true

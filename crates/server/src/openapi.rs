@@ -6,7 +6,7 @@ mod named;
 mod refusals;
 
 pub(crate) use named::{
-    Bytes, JournalLine, OfAsk, OfKey, OfNotice, OfParent, OfTask, Resuming, SentEvent,
+    Bytes, JournalLine, OfAsk, OfKey, OfNotice, OfOutKey, OfParent, OfTask, Resuming, SentEvent,
 };
 pub(crate) use refusals::{ASKED, KEPT, Refusal, TOLD, WRITTEN, refusals, refuses};
 

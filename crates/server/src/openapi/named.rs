@@ -2,7 +2,7 @@
 
 use homing_core::ids::TaskId;
 use homing_core::refs::ParentRef;
-use homing_core::schema::{Key, Named};
+use homing_core::schema::{Key, Named, OutKey};
 use serde_json::Value;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
@@ -46,6 +46,7 @@ paths! {
     OfTask { "task": Named, "A task: its id, a unique beginning of it, or its name." }
     OfAsk { "ask": Named, "An ask, or a task that has one open." }
     OfParent { "parent": ParentRef, "Who is told." }
+    OfOutKey { "key": OutKey, "What rests: a debrief, or a message to a room." }
     OfKey { "key": Key, "A debrief, or one generation of a task with its slash escaped: `bg_…%2F1`." }
     OfNotice { "task": TaskId, "The id of a task."; "generation": Generation, "Which of its generations." }
 }

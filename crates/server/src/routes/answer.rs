@@ -20,11 +20,15 @@ use crate::openapi::{ASKED, KEPT, OfAsk, TOLD, WRITTEN, refuses};
 use crate::peer::By;
 use crate::problem::{Answer, Problem};
 
-refuses!(Refusals: [TOLD, ASKED, KEPT, WRITTEN], Code::NotFound, Code::AskClosed, Code::OwnAsk);
+refuses!(
+    Refusals: [TOLD, ASKED, KEPT, WRITTEN],
+    Code::NotFound, Code::AskClosed, Code::OwnAsk, Code::PeopleOnly
+);
 
 /// Answers an ask, named by its id or by a task that has one open.
 ///
-/// From inside the asking task it is refused.
+/// From inside the asking task it is refused; an agent that says which parent it is for may give permissions if policy
+/// names that parent.
 #[utoipa::path(
     post, path = "/v1/asks/{ask}/answer", operation_id = "answer", tag = "asks",
     params(OfAsk), request_body = Answering,

@@ -10,7 +10,7 @@ use homing_core::words::Code;
 use super::{Named, ok};
 use crate::asked::{Body, parsed};
 use crate::door::Door;
-use crate::openapi::{ASKED, OfKey, TOLD, WRITTEN, refuses};
+use crate::openapi::{ASKED, OfOutKey, TOLD, WRITTEN, refuses};
 use crate::problem::Answer;
 
 refuses!(
@@ -24,7 +24,7 @@ refuses!(
 /// would not take.
 #[utoipa::path(
     post, path = "/v1/deliveries/{key}/redrive", operation_id = "redrive", tag = "deliveries",
-    params(OfKey), request_body = Nothing,
+    params(OfOutKey), request_body = Nothing,
     responses((status = 200, description = "Whether something else goes first.", body = Redriven), Refusals),
 )]
 pub(crate) async fn redrive(

@@ -47,7 +47,13 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
                 ..Overrides::default()
             }
             .into(),
-            caps: Caps { prompts: job.prompts, goes_on: job.prompts, ..Caps::default() },
+            caps: Caps {
+                prompts: job.prompts,
+                goes_on: job.prompts,
+                // Every other command keeps its standard input open.
+                words: !job.prompts && job.id.bits() & 1 == 0,
+                ..Caps::default()
+            },
             parent_turn: turn.then(|| Arc::from("turn-of-launch")),
             batch: None,
         },
@@ -198,6 +204,7 @@ impl History<'_> {
                 request: self.request(Waits::Other),
                 task,
                 text: Payload::from("word"),
+                last: self.store.tasks.get(&task).is_some_and(|task| task.sends_made > 2),
             },
             Op::AnswerAsk(_) => return self.answer_ask(task),
             Op::AnswerLate(_) => return self.answer_late(),

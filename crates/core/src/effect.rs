@@ -181,7 +181,9 @@ pub fn task_wants(task: &Task, out: &mut Vec<Effect>) {
     {
         out.push(Effect::Watch { task: id, attempt, host: host(), session: Arc::clone(session) });
     }
-    if let (Some(session), Some(n)) = (&task.session, task.sends.first())
+    let backwards = active(Bug::WordsBackwards);
+    let next = if backwards { task.sends.last() } else { task.sends.first() };
+    if let (Some(session), Some(n)) = (&task.session, next)
         && task.brief.caps.words
         && task.turn.phase == Phase::Taken
         && matches!(task.state, State::Running | State::WaitingAsk | State::WaitingChildren)

@@ -50,6 +50,8 @@ pub struct Session {
     pub deleted: bool,
     pub exit: Option<Exit>,
     pub aborts: u32,
+    /// The numbers of what it was told in its turn.
+    pub words: Vec<u32>,
     /// Which run of the runtime watches it.
     pub watched: Option<u32>,
     pub todos: u32,
@@ -229,6 +231,7 @@ impl Host {
             deleted: false,
             exit: None,
             aborts: 0,
+            words: Vec::new(),
             watched: None,
             todos: 0,
         };

@@ -85,6 +85,10 @@ pub struct Options {
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
 
+    /// What becomes of a command's standard input: eof ends it after the prompt, open keeps it for homing send
+    #[arg(long, value_name = "eof|open", value_parser = ["eof", "open"])]
+    stdin: Option<String>,
+
     /// A variable of yours that it gets, too; again for more
     #[arg(long = "env", value_name = "NAME")]
     env: Vec<String>,
@@ -150,6 +154,7 @@ impl Options {
             batch: self.batch,
             key: self.key,
             cwd: caller::directory(self.cwd)?,
+            stdin: self.stdin,
             env: caller::named(&self.env)?,
             caller_env: caller::around(),
             timeout: self.timeout.map(span::words),

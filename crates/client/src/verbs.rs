@@ -109,8 +109,9 @@ impl Client {
         self.json(Call::post(task_path(task, "/retry"), &wire::Nothing {})?).await
     }
 
-    pub async fn say(&self, task: &str, text: &str) -> Result<wire::Sent, Error> {
-        let body = wire::Send { text: text.to_owned() };
+    /// `last`: nothing comes after it, and a command's standard input is closed.
+    pub async fn say(&self, task: &str, text: &str, last: bool) -> Result<wire::Sent, Error> {
+        let body = wire::Send { text: text.to_owned(), last };
         self.json(Call::post(task_path(task, "/send"), &body)?).await
     }
 

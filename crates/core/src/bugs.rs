@@ -57,6 +57,7 @@ words! {
         DependantForgotten = "a dependant is not told that it may run",
         LenderStarves = "a lent slot is never given back",
         PauseForever = "a pause has no end",
+        WordsBackwards = "the youngest of several words for a command is said first",
         AgainForgotten = "what is to be sent again, and must wait for another, is forgotten",
         DebriefsForgotten = "a restart forgets what was sealed",
         OwedEvicted = "an ended task leaves memory while it is owed",

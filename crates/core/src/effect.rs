@@ -20,6 +20,7 @@ pub enum EffectKey {
     Look(TaskId, u32),
     Abort(TaskId, u32),
     Answer(TaskId, AskId),
+    Say(TaskId, u32, u32),
     Compose(Box<ParentRef>),
     LookParent(Box<ParentRef>),
     Deliver(DebriefId),
@@ -83,6 +84,16 @@ pub enum Effect {
         key: Arc<str>,
         answer: Answer,
     },
+    /// Give the words of a send to a child whose turn goes on; the same number twice is once.
+    Say {
+        task: TaskId,
+        attempt: u32,
+        n: u32,
+        /// Nothing comes after it.
+        last: bool,
+        host: Arc<str>,
+        session: Arc<str>,
+    },
     /// Put the text of the next debrief together from the store.
     Compose {
         parent: ParentRef,
@@ -127,6 +138,7 @@ impl Effect {
             Self::Look { task, attempt, .. } => EffectKey::Look(*task, *attempt),
             Self::Abort { task, attempt, .. } => EffectKey::Abort(*task, *attempt),
             Self::Answer { ask, task, .. } => EffectKey::Answer(*task, *ask),
+            Self::Say { task, attempt, n, .. } => EffectKey::Say(*task, *attempt, *n),
             Self::Compose { parent, .. } => EffectKey::Compose(Box::new(parent.clone())),
             Self::LookParent { parent } => EffectKey::LookParent(Box::new(parent.clone())),
             Self::Deliver { debrief, .. } => EffectKey::Deliver(*debrief),
@@ -168,6 +180,17 @@ pub fn task_wants(task: &Task, out: &mut Vec<Effect>) {
         && task.evidence.exit.is_none()
     {
         out.push(Effect::Watch { task: id, attempt, host: host(), session: Arc::clone(session) });
+    }
+    let backwards = active(Bug::WordsBackwards);
+    let next = if backwards { task.sends.last() } else { task.sends.first() };
+    if let (Some(session), Some(n)) = (&task.session, next)
+        && task.brief.caps.words
+        && task.turn.phase == Phase::Taken
+        && matches!(task.state, State::Running | State::WaitingAsk | State::WaitingChildren)
+        && !task.evidence.is_over()
+    {
+        let (session, last) = (Arc::clone(session), task.last_send == Some(*n));
+        out.push(Effect::Say { task: id, attempt, n: *n, last, host: host(), session });
     }
     if task.live.probe.is_some() && !active(Bug::NeverLooks) {
         let session = task.session.clone();

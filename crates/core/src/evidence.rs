@@ -150,6 +150,7 @@ impl Evidence {
             Fact::SessionMade { .. } | Fact::PromptTaken => self.missing = None,
             Fact::StartFailed { .. }
             | Fact::StartUnsure { .. }
+            | Fact::WordsTaken { .. }
             | Fact::PromptRefused { .. }
             | Fact::PromptUnsure { .. }
             | Fact::Spent { .. }

@@ -182,6 +182,10 @@ pub enum Fact {
     PromptUnsure {
         why: Arc<str>,
     },
+    /// The child has the words of this send, while its turn goes on.
+    WordsTaken {
+        n: u32,
+    },
     /// Something moved: text, reasoning, a step.
     Active,
     ToolBegan {
@@ -269,6 +273,7 @@ impl Fact {
             Self::PromptTaken => "prompt_taken",
             Self::PromptRefused { .. } => "prompt_refused",
             Self::PromptUnsure { .. } => "prompt_unsure",
+            Self::WordsTaken { .. } => "words_taken",
             Self::Active => "active",
             Self::ToolBegan { .. } => "tool_began",
             Self::ToolEnded { .. } => "tool_ended",
@@ -325,6 +330,7 @@ impl Fact {
             | Self::PromptTaken
             | Self::PromptRefused { .. }
             | Self::PromptUnsure { .. }
+            | Self::WordsTaken { .. }
             | Self::Active
             | Self::ToolBegan { .. }
             | Self::ToolEnded { .. }

@@ -95,8 +95,10 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             }
         }
         TaskRecord::AskDone { ask } => ask_done(task, *ask),
-        TaskRecord::SendTaken { n, .. } => {
-            task.seldom.change().sends.push(*n);
+        TaskRecord::SendTaken { n, last, .. } => {
+            let seldom = task.seldom.change();
+            seldom.sends.push(*n);
+            seldom.last_send = seldom.last_send.or(last.then_some(*n));
             task.sends_made = *n;
         }
         TaskRecord::NoticeMoved { .. } | TaskRecord::NoticeRouted { .. } => {
@@ -223,6 +225,7 @@ fn moved(task: &mut Task, record: &TaskRecord, line: Line) {
     seldom.ended = Some(line.stamp);
     seldom.asks.clear();
     seldom.sends.clear();
+    seldom.last_send = None;
     seldom.after.clear();
     if !active(Bug::NoTelemetry) {
         seldom.telemetry.push(task.generation);
@@ -261,6 +264,7 @@ fn seen(task: &mut Task, fact: &Fact, tick: u64) {
         Fact::SessionMade { session } => task.session = Some(Arc::clone(session)),
         // A phase only moves on: what was taken or has ended is not undone by a reply that was late.
         Fact::PromptTaken => task.turn.phase = task.turn.phase.max(Phase::Taken),
+        Fact::WordsTaken { n } => task.seldom.change().sends.retain(|waits| waits != n),
         Fact::PromptUnsure { .. } => task.turn.phase = task.turn.phase.max(Phase::Unsure),
         Fact::Active | Fact::ToolEnded { .. } | Fact::Compacted => task.active = tick,
         Fact::ToolBegan { call } => {

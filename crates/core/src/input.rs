@@ -159,6 +159,8 @@ pub enum Input {
         request: Request,
         task: TaskId,
         text: Payload,
+        /// Nothing comes after it.
+        last: bool,
     },
     Answer {
         request: Request,

@@ -123,6 +123,9 @@ pub enum TaskRecord {
     SendTaken {
         n: u32,
         text: TextRef,
+        /// Nothing comes after it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        last: bool,
     },
     NoticeMoved {
         generation: u32,

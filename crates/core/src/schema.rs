@@ -181,6 +181,18 @@ impl PartialSchema for Answering {
 
 impl ToSchema for Answering {}
 
+/// What becomes of a command's standard input.
+pub enum Stdin {}
+
+impl PartialSchema for Stdin {
+    fn schema() -> RefOr<Schema> {
+        let one = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["eof", "open"]));
+        one.into()
+    }
+}
+
+impl ToSchema for Stdin {}
+
 /// Variables for a child.
 pub enum Env {}
 /// What is around the caller.

@@ -156,6 +156,9 @@ pub struct Caps {
     /// A plain process: it need not say anything while it works, and does not outlive a boot.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub plain: bool,
+    /// Takes words while its turn goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub words: bool,
 }
 
 /// A task's own values over the defaults of `Limits`.
@@ -261,6 +264,9 @@ pub struct Order {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<String>,
     pub delegate: bool,
+    /// Its standard input is kept for what it is told while it runs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub stdin_open: bool,
 }
 
 /// A whole launch request.

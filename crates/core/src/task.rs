@@ -290,6 +290,9 @@ pub struct Seldom {
     /// Sends that wait for their turn, by number.
     #[serde(skip_serializing_if = "Few::is_empty")]
     pub sends: Few<u32>,
+    /// The send that closed its standard input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_send: Option<u32>,
     /// Notices without their receipt.
     #[serde(skip_serializing_if = "Few::is_empty")]
     pub notices: Few<Notice>,
@@ -324,6 +327,7 @@ impl Plain for Seldom {
         used_before: Rare::PLAIN,
         asks_done: Few::NONE,
         sends: Few::NONE,
+        last_send: None,
         notices: Few::NONE,
         telemetry: Few::NONE,
         past: Few::NONE,

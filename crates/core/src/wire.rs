@@ -10,7 +10,7 @@ use crate::fact::AskKind;
 use crate::ids::{AskId, DebriefId, PostId, TaskId};
 use crate::refs::ParentRef;
 #[cfg(feature = "schema")]
-use crate::schema::{CallerEnv, Env, Models, Said, Span};
+use crate::schema::{CallerEnv, Env, Models, Said, Span, Stdin};
 use crate::telemetry::Completion;
 use crate::view::{OriginView, TaskView};
 use crate::words::{Cause, Code, DeliveryState, State};
@@ -144,6 +144,9 @@ body! {
         #[cfg_attr(feature = "schema", schema(min_length = 1, max_length = 512))]
         key: Option<String>,
         cwd: Option<String>,
+        /// `open` keeps a command's standard input for `send`; `eof`, as it is else, ends it after the prompt.
+        #[cfg_attr(feature = "schema", schema(value_type = Option<Stdin>))]
+        stdin: Option<String>,
         /// Values that the child gets; kept in a file for its owner alone until the task ends.
         #[cfg_attr(feature = "schema", schema(value_type = Env))]
         env: BTreeMap<String, String>,
@@ -183,6 +186,8 @@ body! {
     Send {
         #[cfg_attr(feature = "schema", schema(value_type = Said, required))]
         text: String,
+        /// Closes the standard input of a command that was launched with `stdin` `open`; the text may be empty then.
+        last: bool,
     }
 }
 

@@ -118,7 +118,7 @@ impl Call<'_> {
     async fn say(&self, task: &str, text: &str) -> Result<(), Sorry> {
         // Not asked twice: it would be said twice.
         let client = self.client().await?;
-        client.say(task, text).await?;
+        client.say(task, text, false).await?;
         Ok(())
     }
 

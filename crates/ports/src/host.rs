@@ -50,6 +50,17 @@ pub struct Prompting {
     pub text: Vec<u8>,
 }
 
+/// Words for a child whose turn goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Saying {
+    pub place: Place,
+    /// From 1, ascending.
+    pub n: u32,
+    pub text: Vec<u8>,
+    /// Nothing comes after it.
+    pub last: bool,
+}
+
 /// A session of one attempt, and the turn that is spoken of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -92,6 +103,13 @@ pub trait Host: Send + Sync {
 
     /// Fact: `PromptTaken`, `PromptRefused` or `PromptUnsure`.
     fn prompt(&self, prompting: Prompting) -> Flight<'_, Fact>;
+
+    /// Gives the child words while its turn goes on, for a host whose `caps` say `words`; answers when the child has
+    /// them. The same number twice is once.
+    fn say(&self, saying: Saying) -> Flight<'_, Result<(), String>> {
+        let _ = saying;
+        Box::pin(std::future::ready(Err("it takes no words in a turn".to_owned())))
+    }
 
     /// Reports until `unwatch`.
     fn watch(&self, place: Place, reports: Arc<dyn Reports>);

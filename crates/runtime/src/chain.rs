@@ -35,8 +35,9 @@ pub fn words(record: &TaskRecord) -> Option<String> {
             let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
             format!("{ask} was {}{by}", ask_words(*to, answer.as_ref()))
         }
-        R::SendTaken { n, text } => {
-            format!("words number {n} for it: {}", count(text.bytes, "byte"))
+        R::SendTaken { n, text, last } => {
+            let last = if *last { ", and no more after them" } else { "" };
+            format!("words number {n} for it: {}{last}", count(text.bytes, "byte"))
         }
         R::NoticeMoved { to, code, .. } => notice_words(*to, *code),
         R::NoticeRouted { to, code, .. } => {
@@ -113,6 +114,7 @@ fn fact_words(fact: &Fact) -> String {
         Fact::StartFailed { error } => format!("no session could be made: {}", error_words(error)),
         Fact::StartUnsure { why } => format!("whether a session was made is not known: {why}"),
         Fact::PromptTaken => "the host has the prompt".to_owned(),
+        Fact::WordsTaken { n } => format!("it has what was sent as number {n}"),
         Fact::PromptRefused { error } => format!("the prompt was refused: {}", error_words(error)),
         Fact::PromptUnsure { why } => {
             format!("whether the host has the prompt is not known: {why}")

@@ -150,6 +150,10 @@ impl Homing {
             let known = host.check(agent, model).await;
             known.map_err(|why| Refused::because(Code::Invalid, why))?;
         }
+        if launch.keeps_stdin() && !host.caps().words {
+            let why = format!("stdin: {} has none to keep open", launch.host());
+            return Err(Refused::because(Code::Invalid, why));
+        }
         let spec = launch.spec(host.caps());
         self.can_be_told(&spec.parent)?;
         if let Some(origin) = &spec.brief.origin
@@ -246,10 +250,19 @@ impl Homing {
         the_answer!(told, Told::Resumed { generation, .. } => generation)
     }
 
-    /// Words for a living task, as a turn of their own.
+    /// Words for a living task: as a turn of their own, or into the standard input that was kept open for them.
     pub async fn send(&self, task: TaskId, text: &str) -> Result<(), Refused> {
+        self.say(task, text, false).await
+    }
+
+    /// The last words for a command, perhaps none: its standard input is closed after them.
+    pub async fn send_last(&self, task: TaskId, text: &str) -> Result<(), Refused> {
+        self.say(task, text, true).await
+    }
+
+    async fn say(&self, task: TaskId, text: &str, last: bool) -> Result<(), Refused> {
         let text = Payload::from(text);
-        let told = self.ask(|request| Input::Send { request, task, text }).await?;
+        let told = self.ask(|request| Input::Send { request, task, text, last }).await?;
         the_answer!(told, Told::SendTaken { .. } => ())
     }
 

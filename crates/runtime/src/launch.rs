@@ -172,6 +172,16 @@ impl Launch {
         self
     }
 
+    /// Its standard input is kept for `Homing::send`; else it ends after the prompt.
+    pub fn stdin_open(mut self, open: bool) -> Self {
+        self.order.stdin_open = open;
+        self
+    }
+
+    pub(crate) fn keeps_stdin(&self) -> bool {
+        self.order.stdin_open
+    }
+
     /// Names of variables whose values the host was given to keep.
     pub fn env(mut self, names: Vec<String>) -> Self {
         self.order.env = names;
@@ -231,7 +241,7 @@ impl Launch {
         // Plain data with text keys: it always has a form as JSON.
         spec.brief.request = Digest::of(&serde_json::to_vec(&spec).unwrap_or_default());
         spec.brief.key = self.key.map(|key| Digest::of(key.as_bytes()));
-        spec.brief.caps = caps;
+        spec.brief.caps = Caps { words: caps.words && spec.order.stdin_open, ..caps };
         spec.brief.parent_turn = parent_turn.map(Arc::from);
         spec
     }

@@ -76,7 +76,8 @@ impl Performer {
             | Effect::Prompt { .. }
             | Effect::Look { .. }
             | Effect::Abort { .. }
-            | Effect::Answer { .. }) => return Some(self.on_host(hosted).await),
+            | Effect::Answer { .. }
+            | Effect::Say { .. }) => return Some(self.on_host(hosted).await),
             told @ (Effect::Compose { .. }
             | Effect::LookParent { .. }
             | Effect::Deliver { .. }

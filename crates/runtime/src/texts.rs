@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use homing_core::compose::{DebriefFacts, Entry, OpenAsk, Running, compose};
 use homing_core::decision::names;
+use homing_core::fact::Fact;
 use homing_core::ids::{DebriefId, TaskId};
 use homing_core::limits::Limits;
 use homing_core::payload::Payload;
@@ -40,13 +41,16 @@ pub(crate) fn opening(
     if task.attempt != attempt {
         return Ok(None);
     }
-    let order: Order = match reader.blob(&names::order(id))? {
+    let mut order: Order = match reader.blob(&names::order(id))? {
         Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| StoreError::Damaged {
             path: names::order(id),
             what: error.to_string(),
         })?,
         None => Order::default(),
     };
+    // What closed it was said to an attempt before this one, and is said again with all the rest.
+    let closed = task.last_send.is_some_and(|last| !task.sends.contains(&last));
+    order.stdin_open &= !closed;
     Ok(Some(Opening {
         task: id,
         attempt,
@@ -93,7 +97,9 @@ fn words_of(reader: &dyn Reader, task: &Task) -> Result<Vec<u8>, StoreError> {
             if let TaskRecord::GenerationOpened { generation, .. } = record {
                 names.push(names::prompt(task.id, *generation));
             }
-            if let TaskRecord::TurnOpened { send: Some(n), .. } = record {
+            if let TaskRecord::TurnOpened { send: Some(n), .. }
+            | TaskRecord::Seen { fact: Fact::WordsTaken { n }, .. } = record
+            {
                 names.push(names::send(task.id, *n));
             }
             true

@@ -191,6 +191,7 @@ pub fn is_hint(fact: &Fact) -> bool {
         | Fact::StartFailed { .. }
         | Fact::StartUnsure { .. }
         | Fact::PromptTaken
+        | Fact::WordsTaken { .. }
         | Fact::PromptRefused { .. }
         | Fact::PromptUnsure { .. }
         | Fact::ToolBegan { .. }

@@ -47,7 +47,13 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
                 ..Overrides::default()
             }
             .into(),
-            caps: Caps { prompts: job.prompts, goes_on: job.prompts, ..Caps::default() },
+            caps: Caps {
+                prompts: job.prompts,
+                goes_on: job.prompts,
+                // Every other command keeps its standard input open.
+                words: !job.prompts && job.id.bits() & 1 == 0,
+                ..Caps::default()
+            },
             parent_turn: turn.then(|| Arc::from("turn-of-launch")),
             batch: None,
         },
@@ -194,11 +200,17 @@ impl History<'_> {
                 Input::Resume { request, task, prompt: Payload::from("more"), parent, by }
             }
             Op::Retry(_) => Input::Retry { request: self.request(Waits::Other), task, by },
-            Op::Send(_) => Input::Send {
-                request: self.request(Waits::Other),
-                task,
-                text: Payload::from("word"),
-            },
+            Op::Send(_) => {
+                let known = self.store.tasks.get(&task);
+                let last = known.is_some_and(|task| task.sends_made > 4);
+                let text = || Payload::from("word");
+                // One who can be told anything at any time is told several things at once.
+                for _ in 0..known.map_or(0, |task| 2 * u8::from(task.brief.caps.words)) {
+                    let request = self.request(Waits::Other);
+                    self.input(Input::Send { request, task, text: text(), last: false });
+                }
+                Input::Send { request: self.request(Waits::Other), task, text: text(), last }
+            }
             Op::AnswerAsk(_) => return self.answer_ask(task),
             Op::AnswerLate(_) => return self.answer_late(),
             Op::DeleteSession(_) => return self.delete_session(task),

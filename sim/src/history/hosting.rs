@@ -72,6 +72,17 @@ impl History<'_> {
                 }
                 Vec::new()
             }
+            Effect::Say { task, attempt, n, .. } => {
+                let fence = Fence { attempt: *attempt, turn: 0 };
+                if !self.say(*task, *attempt, *n)? {
+                    if heard {
+                        let (wait, epoch) = (self.delay(), self.epoch);
+                        self.after(wait, Ev::Msg(epoch, Msg::Flew(key, false)));
+                    }
+                    return Ok(());
+                }
+                vec![(*task, fence, Fact::WordsTaken { n: *n })]
+            }
             Effect::Load { task } => {
                 let found = self.store.tasks.get(task).cloned().map(Box::new);
                 let msg = Msg::Loaded(*task, found, self.store.head());
@@ -143,6 +154,24 @@ impl History<'_> {
             facts = vec![(task, whole, Fact::StartUnsure { why: "the reply was cut off".into() })];
         }
         facts
+    }
+
+    /// Whether a command has these words, as far as the one who told it knows; told twice, it has them once.
+    fn say(&mut self, task: TaskId, attempt: u32, n: u32) -> Result<bool, Violation> {
+        if self.noisy(10) {
+            return Ok(false);
+        }
+        let Some(session) = self.host.sessions.get_mut(&(task, attempt)) else {
+            return Ok(false);
+        };
+        if session.deleted || session.exit.is_some() {
+            return Ok(false);
+        }
+        if !session.words.contains(&n) {
+            self.checker.words(task, &session.words, n)?;
+            session.words.push(n);
+        }
+        Ok(!self.noisy(10))
     }
 
     fn prompt(&mut self, task: TaskId, fence: Fence) -> Fact {

@@ -72,6 +72,7 @@ impl History<'_> {
             | Effect::Look { .. }
             | Effect::Abort { .. }
             | Effect::Answer { .. }
+            | Effect::Say { .. }
             | Effect::Load { .. } => (None, true),
         };
         if heard {

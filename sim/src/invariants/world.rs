@@ -76,6 +76,12 @@ impl Checker {
         Ok(())
     }
 
+    /// 7: what a command is told comes in the order it was sent.
+    pub fn words(&self, task: TaskId, told: &[u32], n: u32) -> Check {
+        let ordered = told.last().is_none_or(|last| *last < n);
+        self.hold(7, ordered, || format!("{task} is told {n} after {told:?}"))
+    }
+
     /// 7: no send into a turn that the engine was told of. What is ordered to stop is remembered.
     pub fn orders(&mut self, effect: &Effect, parents: &Parents) -> Check {
         self.orders.ordered(effect);

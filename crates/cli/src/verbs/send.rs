@@ -1,4 +1,4 @@
-//! `homing send`: words for a task that runs, as a turn of their own.
+//! `homing send`: words for a task that runs: a turn of their own, or lines of its standard input.
 
 use crate::daemon;
 use crate::home::Home;
@@ -11,7 +11,10 @@ Examples:
   homing send ducks \"Count the geese, too.\"
   homing send bg_01 \"$(cat more.txt)\" --json
 
-A plain command takes no further words: that is refused. For a task that has ended there is homing resume.";
+  homing send counter --last
+
+A command takes words only if it was launched with --stdin open (or by such a preset): each as a line of its
+standard input, which --last closes. For a task that has ended there is homing resume.";
 
 /// Say something to a task that runs
 #[derive(Debug, clap::Args)]
@@ -22,8 +25,17 @@ pub struct Args {
     task: String,
 
     /// What to say
-    #[arg(value_name = "TEXT")]
+    #[arg(
+        value_name = "TEXT",
+        required_unless_present = "last",
+        default_value = "",
+        hide_default_value = true
+    )]
     text: String,
+
+    /// Nothing comes after it: the command's standard input is closed
+    #[arg(long)]
+    last: bool,
 
     /// Print the task's id as JSON
     #[arg(long)]
@@ -33,7 +45,7 @@ pub struct Args {
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     ledger::is_there(home, &args.task)?;
     let client = daemon::ensure(home)?;
-    let sent = blocking(async { Ok(client.say(&args.task, &args.text).await?) })?;
+    let sent = blocking(async { Ok(client.say(&args.task, &args.text, args.last).await?) })?;
     if args.json {
         out::json(&sent)?;
     }

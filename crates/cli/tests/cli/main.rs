@@ -26,3 +26,4 @@ mod usage;
 mod wait;
 mod webhook;
 mod why;
+mod words;

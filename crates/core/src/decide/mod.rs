@@ -119,7 +119,7 @@ impl Case<'_> {
                 self.resume(*request, *task, prompt, parent.as_ref(), by);
             }
             Input::Retry { request, task, by } => self.retry(*request, *task, by),
-            Input::Send { request, task, text } => self.send(*request, *task, text),
+            Input::Send { request, task, text, last } => self.send(*request, *task, text, *last),
             Input::Answer { request, ask, answer, by } => self.answer(*request, *ask, answer, by),
             Input::Read { request, task } => self.read(*request, *task),
             Input::Wait { request, task, ms, by } => self.wait(*request, *task, *ms, by),

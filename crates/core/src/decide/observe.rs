@@ -167,6 +167,7 @@ impl Case<'_> {
             Fact::Exited { .. } => self.asks_over(task),
             Fact::SessionMade { .. }
             | Fact::StartUnsure { .. }
+            | Fact::WordsTaken { .. }
             | Fact::Active
             | Fact::ToolBegan { .. }
             | Fact::ToolEnded { .. }

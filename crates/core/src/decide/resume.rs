@@ -134,11 +134,11 @@ impl Case<'_> {
         );
     }
 
-    pub(super) fn send(&mut self, request: Request, id: TaskId, text: &Payload) {
+    pub(super) fn send(&mut self, request: Request, id: TaskId, text: &Payload, last: bool) {
         let Some(task) = self.world.task(id) else {
             return self.not_there(request);
         };
-        if text.text.blank {
+        if text.text.blank && !last {
             return self.out.refuse(request, Code::Invalid, "text: it is empty");
         }
         let verdict = self.rule(task.state, Event::Send);
@@ -159,16 +159,22 @@ impl Case<'_> {
             };
             return self.out.refuse(request, code, format!("it is {}: {hint}", task.state));
         }
-        if !task.brief.caps.prompts || task.evidence.is_over() {
-            return self.out.refuse(
-                request,
-                Code::CannotPrompt,
-                "its host takes no further words for it",
-            );
+        let caps = task.brief.caps;
+        let why = if task.evidence.is_over() || !(caps.prompts || caps.words) {
+            Some("its host takes no further words for it")
+        } else if task.last_send.is_some() {
+            Some("its standard input was closed by an earlier send")
+        } else if last && !caps.words {
+            Some("it has no standard input to close")
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            return self.out.refuse(request, Code::CannotPrompt, why);
         }
         let n = task.sends_made + 1;
         self.out.text(names::send(id, n), Some(id), text);
-        self.out.task(id, TaskRecord::SendTaken { n, text: text.text });
+        self.out.task(id, TaskRecord::SendTaken { n, text: text.text, last });
         self.out.then(Then::Judge(id));
         self.out.reply(request, Told::SendTaken { task: id, n });
     }

@@ -449,6 +449,7 @@ fn changes_index(fact: &crate::fact::Fact) -> bool {
         F::StartFailed { .. }
         | F::StartUnsure { .. }
         | F::PromptRefused { .. }
+        | F::WordsTaken { .. }
         | F::Active
         | F::ToolBegan { .. }
         | F::ToolEnded { .. }

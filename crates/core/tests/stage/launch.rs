@@ -107,6 +107,13 @@ impl Launch {
         self
     }
 
+    /// As above, with its standard input kept open.
+    pub fn talker(mut self) -> Self {
+        self = self.process();
+        self.spec.brief.caps.words = true;
+        self
+    }
+
     pub fn host(mut self, host: &str) -> Self {
         self.spec.brief.host = host.into();
         self

@@ -219,7 +219,7 @@ impl Stage {
     }
 
     pub fn send(&mut self, task: TaskId, text: &str) -> Told {
-        self.ask(|request| Input::Send { request, task, text: Payload::from(text) })
+        self.ask(|request| Input::Send { request, task, text: Payload::from(text), last: false })
     }
 
     pub fn answer_ask(&mut self, ask: AskId, answer: Answer, by: Caller) -> Told {

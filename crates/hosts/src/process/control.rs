@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use homing_shim::frames::{self, Frame};
 use homing_shim::processes::{self, Process};
 use homing_shim::run_dir::RunDir;
 use homing_shim::talk::{Ask, Said};
@@ -53,6 +54,22 @@ impl Control {
 
     async fn ask(&mut self, ask: Ask) -> io::Result<()> {
         self.stream.get_mut().write_all(ask.line().as_bytes()).await
+    }
+}
+
+/// Gives a run one more frame; resolves when its command has it.
+pub(super) async fn say(run: &RunDir, frame: &Frame) -> io::Result<()> {
+    let mut control = Control::connect(run).await?;
+    frames::append(run, frame)?;
+    control.ask(Ask::Input).await?;
+    loop {
+        match control.hear().await? {
+            Some(Said::Acked { n }) if n >= frame.n => return Ok(()),
+            Some(Said::Acked { .. } | Said::Wrote { .. } | Said::Hello { .. }) => {}
+            Some(Said::Ended) | None => {
+                return Err(io::Error::new(io::ErrorKind::BrokenPipe, "it has ended"));
+            }
+        }
     }
 }
 

@@ -26,7 +26,7 @@ use homing_core::ids::TaskId;
 use homing_core::spec::{Caps, Model};
 use homing_core::task::Answer;
 use homing_core::words::Tri;
-use homing_ports::host::{Flight, Host, Opening, Piece, Place, Prompting, Reports};
+use homing_ports::host::{Flight, Host, Opening, Piece, Place, Prompting, Reports, Saying};
 use homing_shim::claim::{self, Taken};
 use homing_shim::processes::{self, Process};
 use homing_shim::record::{self, Ended};
@@ -316,7 +316,7 @@ impl Host for ProcessHost {
     }
 
     fn caps(&self) -> Caps {
-        Caps { plain: true, ..Caps::default() }
+        Caps { plain: true, words: true, ..Caps::default() }
     }
 
     fn check<'a>(
@@ -346,6 +346,14 @@ impl Host for ProcessHost {
         };
         let fact = Fact::PromptRefused { error: HostError::new(ErrorClass::Other, "prompt", why) };
         Box::pin(std::future::ready(fact))
+    }
+
+    fn say(&self, saying: Saying) -> Flight<'_, Result<(), String>> {
+        let run = self.run(saying.place.task, saying.place.fence.attempt);
+        Box::pin(async move {
+            let said = control::say(&run, &start::words(saying)).await;
+            said.map_err(|why| why.to_string())
+        })
     }
 
     fn watch(&self, place: Place, reports: Arc<dyn Reports>) {

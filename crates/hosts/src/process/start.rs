@@ -4,7 +4,7 @@
 use std::io;
 
 use homing_core::fact::{ErrorClass, Fact, HostError};
-use homing_ports::host::Opening;
+use homing_ports::host::{Opening, Saying};
 use homing_shim::frames::{self, Frame};
 use homing_shim::processes::Process;
 use homing_shim::record::{Ended, Exit};
@@ -60,7 +60,7 @@ impl ProcessHost {
             command: order.command.iter().map(Into::into).collect(),
             env: environment::of(opening, self.home.as_deref(), kept)?,
             cwd: order.cwd.as_ref().map(Into::into),
-            reads: !opening.prompt.is_empty(),
+            reads: !opening.prompt.is_empty() || order.stdin_open,
             spool: self.spool,
             grace: self.grace,
         })
@@ -93,10 +93,28 @@ impl ProcessHost {
 fn prepare(run: &RunDir, opening: &Opening, spec: &Spec) -> io::Result<()> {
     run.make()?;
     if spec.reads {
-        let frame = Frame { n: 1, bytes: opening.prompt.clone(), last: true };
-        frames::append(run, &frame)?;
+        let open = opening.order.stdin_open;
+        let bytes = if open { line(opening.prompt.clone()) } else { opening.prompt.clone() };
+        frames::append(run, &Frame { n: FIRST, bytes, last: !open })?;
     }
     spec.write(run)
+}
+
+/// The number of the prompt's frame; what is sent later comes behind it.
+const FIRST: u64 = 1;
+
+/// Words for a command that runs, as it reads them.
+pub(super) fn words(saying: Saying) -> Frame {
+    let Saying { n, text, last, .. } = saying;
+    Frame { n: FIRST + u64::from(n), bytes: line(text), last }
+}
+
+/// One who reads line by line sees the end of it.
+fn line(mut text: Vec<u8>) -> Vec<u8> {
+    if text.last().is_some_and(|byte| *byte != b'\n') {
+        text.push(b'\n');
+    }
+    text
 }
 
 fn made(shim: &Process) -> Vec<Fact> {

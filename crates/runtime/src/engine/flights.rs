@@ -56,6 +56,7 @@ impl Flights {
             | Effect::Unwatch { .. }
             | Effect::Look { .. }
             | Effect::Answer { .. }
+            | Effect::Say { .. }
             | Effect::Compose { .. }
             | Effect::LookParent { .. }
             | Effect::Deliver { .. }
@@ -125,6 +126,7 @@ impl Flights {
             | EffectKey::Look(..)
             | EffectKey::Abort(..)
             | EffectKey::Answer(..)
+            | EffectKey::Say(..)
             | EffectKey::Compose(_)
             | EffectKey::LookParent(_)
             | EffectKey::Deliver(_)
@@ -209,6 +211,7 @@ pub(super) fn touched_by(key: &EffectKey) -> Touched {
         | EffectKey::Look(task, _)
         | EffectKey::Abort(task, _)
         | EffectKey::Answer(task, _)
+        | EffectKey::Say(task, _, _)
         | EffectKey::Emit(task, _)
         | EffectKey::Load(task) => drop(touched.tasks.insert(*task)),
         EffectKey::Compose(parent) | EffectKey::LookParent(parent) => {

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use homing_core::decision::names;
 use homing_core::effect::Effect;
 use homing_core::fact::{ErrorClass, Fact, Fence, HostError, TurnRecord};
 use homing_core::ids::{AskId, TaskId};
 use homing_core::input::Input;
 use homing_core::task::Answer;
-use homing_ports::host::{Flight, Host, Place, Reports};
+use homing_ports::host::{Flight, Host, Place, Reports, Saying};
 use tokio::sync::mpsc;
 
 use super::Performer;
@@ -66,6 +67,10 @@ impl Performer {
                 let place = place(task, attempt, 0, session);
                 self.answer(&host, place, ask, &key, &answer).await
             }
+            Effect::Say { task, attempt, n, last, host, session } => {
+                let place = place(task, attempt, 0, Some(session));
+                self.say(&host, place, n, last).await
+            }
             Effect::Watch { .. }
             | Effect::Unwatch { .. }
             | Effect::Load { .. }
@@ -118,6 +123,19 @@ impl Performer {
             Err(_) => return false,
         };
         self.observed(task, fence, fact).await;
+        true
+    }
+
+    async fn say(&self, host: &str, place: Place, n: u32, last: bool) -> bool {
+        let (task, fence) = (place.task, place.fence);
+        let (Some(driver), Some(text)) = (self.host(host), self.text(names::send(task, n)).await)
+        else {
+            return false;
+        };
+        if driver.say(Saying { place, n, text, last }).await.is_err() {
+            return false;
+        }
+        self.observed(task, fence, Fact::WordsTaken { n }).await;
         true
     }
 

@@ -36,6 +36,7 @@ impl Performer {
             | Effect::Look { .. }
             | Effect::Abort { .. }
             | Effect::Answer { .. }
+            | Effect::Say { .. }
             | Effect::Load { .. } => true,
         }
     }
@@ -135,7 +136,7 @@ impl Performer {
         true
     }
 
-    async fn text(&self, name: String) -> Option<Vec<u8>> {
+    pub(super) async fn text(&self, name: String) -> Option<Vec<u8>> {
         self.readers.read(move |reader| reader.blob(&name)).await.ok().flatten()
     }
 

@@ -181,6 +181,7 @@ async fn ordered(
     if let By(Some(task)) = by {
         launch = launch.launched_by(task);
     }
+    launch = launch.stdin_open(stdin_open(&body)?);
     for model in &body.model.0 {
         let model: Model = parsed("model", model)?;
         let variant = body.variant.as_deref().map(Into::into);
@@ -212,6 +213,14 @@ async fn ordered(
         }
     }
     Ok((launch, parent))
+}
+
+fn stdin_open(body: &wire::Launch) -> Answer<bool> {
+    match body.stdin.as_deref() {
+        None | Some("eof") => Ok(false),
+        Some("open") => Ok(true),
+        Some(other) => Err(Problem::invalid(unknown("stdin", other, ["eof", "open"]))),
+    }
 }
 
 /// The host that runs commands, and nothing but commands.

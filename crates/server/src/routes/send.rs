@@ -1,4 +1,4 @@
-//! `POST /v1/tasks/{ref}/send`: words for a living task, as a turn of their own.
+//! `POST /v1/tasks/{ref}/send`: words for a living task.
 
 use axum::Extension;
 use axum::extract::State;
@@ -21,7 +21,7 @@ refuses!(
     Code::CannotPrompt,
 );
 
-/// Words for a living task, as a turn of their own.
+/// Words for a living task: as a turn of their own, or into the standard input of a command that keeps it open.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/send", operation_id = "send", tag = "tasks",
     params(OfTask), request_body = Send,
@@ -33,10 +33,15 @@ pub(crate) async fn send(
     Named(named): Named<String>,
     Body(body): Body<Send>,
 ) -> Answer<Response> {
-    if body.text.trim().is_empty() {
+    if body.text.trim().is_empty() && !body.last {
         return Err(Problem::invalid("text: it is empty"));
     }
     let id = task(&door, &named).await?;
-    by.homing(&door).send(id, &body.text).await?;
+    let homing = by.homing(&door);
+    if body.last {
+        homing.send_last(id, &body.text).await?;
+    } else {
+        homing.send(id, &body.text).await?;
+    }
     Ok(accepted(&Sent { id }))
 }

@@ -95,12 +95,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
             }
         }
         TaskRecord::AskDone { ask } => ask_done(task, *ask),
-        TaskRecord::SendTaken { n, last, .. } => {
-            let seldom = task.seldom.change();
-            seldom.sends.push(*n);
-            seldom.last_send = seldom.last_send.or(last.then_some(*n));
-            task.sends_made = *n;
-        }
+        TaskRecord::SendTaken { n, last, .. } => send_taken(task, *n, *last),
         TaskRecord::NoticeMoved { .. } | TaskRecord::NoticeRouted { .. } => {
             notice(task, record, tick)
         }
@@ -125,6 +120,13 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         }
     }
     task.seldom.settle();
+}
+
+fn send_taken(task: &mut Task, n: u32, last: bool) {
+    let seldom = task.seldom.change();
+    seldom.sends.push(n);
+    seldom.last_send = seldom.last_send.or(last.then_some(n));
+    task.sends_made = n;
 }
 
 fn generation_opened(task: &mut Task, generation: u32, to: Option<&(ParentRef, BatchId)>) {

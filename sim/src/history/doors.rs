@@ -200,17 +200,7 @@ impl History<'_> {
                 Input::Resume { request, task, prompt: Payload::from("more"), parent, by }
             }
             Op::Retry(_) => Input::Retry { request: self.request(Waits::Other), task, by },
-            Op::Send(_) => {
-                let known = self.store.tasks.get(&task);
-                let last = known.is_some_and(|task| task.sends_made > 4);
-                let text = || Payload::from("word");
-                // One who can be told anything at any time is told several things at once.
-                for _ in 0..known.map_or(0, |task| 2 * u8::from(task.brief.caps.words)) {
-                    let request = self.request(Waits::Other);
-                    self.input(Input::Send { request, task, text: text(), last: false });
-                }
-                Input::Send { request: self.request(Waits::Other), task, text: text(), last }
-            }
+            Op::Send(_) => return self.say(task),
             Op::AnswerAsk(_) => return self.answer_ask(task),
             Op::AnswerLate(_) => return self.answer_late(),
             Op::DeleteSession(_) => return self.delete_session(task),
@@ -258,6 +248,17 @@ impl History<'_> {
             | Op::CommitFails { .. } => return,
         };
         self.input(input);
+    }
+
+    /// One who can be told anything at any time is told several things at once.
+    fn say(&mut self, task: TaskId) {
+        let known = self.store.tasks.get(&task);
+        let more = known.is_some_and(|task| task.brief.caps.words);
+        let last = known.is_some_and(|task| task.sends_made > 4);
+        for last in [false, false, last].into_iter().skip(if more { 0 } else { 2 }) {
+            let request = self.request(Waits::Other);
+            self.input(Input::Send { request, task, text: Payload::from("word"), last });
+        }
     }
 
     fn answer_ask(&mut self, task: TaskId) {

@@ -72,17 +72,10 @@ impl History<'_> {
                 }
                 Vec::new()
             }
-            Effect::Say { task, attempt, n, .. } => {
-                let fence = Fence { attempt: *attempt, turn: 0 };
-                if !self.say(*task, *attempt, *n)? {
-                    if heard {
-                        let (wait, epoch) = (self.delay(), self.epoch);
-                        self.after(wait, Ev::Msg(epoch, Msg::Flew(key, false)));
-                    }
-                    return Ok(());
-                }
-                vec![(*task, fence, Fact::WordsTaken { n: *n })]
-            }
+            Effect::Say { task, attempt, n, .. } => match self.hears(*task, *attempt, *n)? {
+                Some(fact) => vec![(*task, Fence { attempt: *attempt, turn: 0 }, fact)],
+                None => return self.flew_badly(key, heard),
+            },
             Effect::Load { task } => {
                 let found = self.store.tasks.get(task).cloned().map(Box::new);
                 let msg = Msg::Loaded(*task, found, self.store.head());
@@ -156,22 +149,30 @@ impl History<'_> {
         facts
     }
 
-    /// Whether a command has these words, as far as the one who told it knows; told twice, it has them once.
-    fn say(&mut self, task: TaskId, attempt: u32, n: u32) -> Result<bool, Violation> {
+    fn flew_badly(&mut self, key: EffectKey, heard: bool) -> Result<(), Violation> {
+        if heard {
+            let (wait, epoch) = (self.delay(), self.epoch);
+            self.after(wait, Ev::Msg(epoch, Msg::Flew(key, false)));
+        }
+        Ok(())
+    }
+
+    /// A command has these words, as far as the one who told it knows; told twice, it has them once.
+    fn hears(&mut self, task: TaskId, attempt: u32, n: u32) -> Result<Option<Fact>, Violation> {
         if self.noisy(10) {
-            return Ok(false);
+            return Ok(None);
         }
         let Some(session) = self.host.sessions.get_mut(&(task, attempt)) else {
-            return Ok(false);
+            return Ok(None);
         };
         if session.deleted || session.exit.is_some() {
-            return Ok(false);
+            return Ok(None);
         }
         if !session.words.contains(&n) {
             self.checker.words(task, &session.words, n)?;
             session.words.push(n);
         }
-        Ok(!self.noisy(10))
+        Ok((!self.noisy(10)).then_some(Fact::WordsTaken { n }))
     }
 
     fn prompt(&mut self, task: TaskId, fence: Fence) -> Fact {

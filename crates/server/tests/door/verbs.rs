@@ -77,13 +77,13 @@ async fn words_reach_a_living_task_and_not_an_ended_one() {
     let id = open.launch("@gate on\n@say done\n@end").await;
     let name = id.to_string();
     scene.host.reached(id, "on").await;
-    soon(open.client.say(&name, "And this.")).await.unwrap();
+    soon(open.client.say(&name, "And this.", false)).await.unwrap();
     scene.host.release(id, "on");
     soon(scene.host.prompted(id, 2)).await;
     assert_eq!(open.end(id).await.result.unwrap().text.as_deref(), Some("done: And this."));
-    let refused = problem(soon(open.client.say(&name, "Too late.")).await);
+    let refused = problem(soon(open.client.say(&name, "Too late.", false)).await);
     assert_eq!((refused.status, refused.code.as_str()), (409, "E_ENDED"));
-    let refused = problem(soon(open.client.say(&name, "")).await);
+    let refused = problem(soon(open.client.say(&name, "", false)).await);
     assert_eq!(refused.detail, "text: it is empty");
     open.close().await;
 }

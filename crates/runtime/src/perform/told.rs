@@ -99,6 +99,7 @@ impl Performer {
                 DeliveryFact::Failed { why, retry_after_ms: None }
             }
         };
+        self.figures.sends.of((&fact).into()).add(1);
         self.input(Input::Delivery { debrief, fact }).await;
         true
     }
@@ -114,6 +115,7 @@ impl Performer {
                 PostFact::Closed { why }
             }
         };
+        self.figures.tries.of((&fact).into()).add(1);
         self.input(Input::Posted { post, fact }).await;
         true
     }

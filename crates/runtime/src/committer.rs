@@ -1,12 +1,14 @@
 //! The committer thread: group by group, in order. Nothing else writes.
 
 use std::sync::mpsc::Receiver;
+use std::time::Instant;
 
 use homing_ports::store::{CommitError, Store};
 use tokio::sync::mpsc::Sender;
 
 use crate::codec;
 use crate::engine::{Batch, Memory};
+use crate::tally::Tally;
 use crate::time::Timekeeper;
 
 /// What the decider asks of the committer; one at a time.
@@ -30,18 +32,29 @@ pub(crate) fn run(
     time: &Timekeeper,
     jobs: &Receiver<Job>,
     done: &Sender<Done>,
+    mut tally: Tally,
 ) {
     while let Ok(job) = jobs.recv() {
         let result = match job {
             Job::Commit(batch) => {
                 let group = codec::encode(&batch, time.mark());
+                let begun = Instant::now();
                 match store.commit(&group) {
-                    Ok(()) => Done::Committed(batch.no),
-                    Err(error) => Done::Failed(error),
+                    Ok(()) => {
+                        tally.committed(&batch, begun.elapsed());
+                        Done::Committed(batch.no)
+                    }
+                    Err(error) => {
+                        tally.failed();
+                        Done::Failed(error)
+                    }
                 }
             }
             Job::Recover => match store.recover().and_then(codec::decode) {
-                Ok(memory) => Done::Recovered(Box::new(memory)),
+                Ok(memory) => {
+                    tally.refill(&memory);
+                    Done::Recovered(Box::new(memory))
+                }
                 Err(error) => Done::RecoverFailed(error.to_string()),
             },
         };

@@ -17,8 +17,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::around::Around;
 use crate::committer::{Done, Job};
 use crate::engine::Engine;
+use crate::figures::Figures;
 use crate::perform::Performer;
 use crate::replies::Replies;
+use crate::slots::{self, KeySlots};
 use crate::time::Timekeeper;
 
 /// What reaches the decider.
@@ -39,6 +41,10 @@ pub(crate) enum Msg {
     Peek {
         id: TaskId,
         tell: oneshot::Sender<Option<Around>>,
+    },
+    /// The slots of every key; none while memory is worth nothing.
+    Slots {
+        tell: oneshot::Sender<Option<Vec<KeySlots>>>,
     },
     Stop,
 }
@@ -64,6 +70,7 @@ pub(crate) struct Decider {
     pub done: mpsc::Receiver<Done>,
     pub performer: Performer,
     pub replies: Arc<Replies>,
+    pub figures: Arc<Figures>,
     pub head: watch::Sender<u64>,
     /// Moves when memory was made anew.
     pub anew: watch::Sender<()>,
@@ -174,6 +181,10 @@ impl Decider {
                     // Whoever asked may have gone.
                     drop(tell.send(world.and_then(|world| Around::of(world, id))));
                 }
+                Some(Msg::Slots { tell }) => {
+                    let world = self.is_alive().then(|| self.engine.world());
+                    drop(tell.send(world.map(slots::of)));
+                }
                 Some(Msg::Stop) => return true,
                 None => return false,
             }
@@ -185,6 +196,7 @@ impl Decider {
 
     fn input(&mut self, input: Input, now: Moment) {
         let Committer::Lost { why, .. } = &self.committer else {
+            self.figures.decisions.add(1);
             return self.engine.take(input, now);
         };
         // What the world reports meanwhile is asked for again once memory is back.

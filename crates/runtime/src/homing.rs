@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::answers::{Cancelled, Launched, Refused, Waited};
 use crate::decider::Msg;
+use crate::figures::Figures;
 use crate::fresh::Fresh;
 use crate::launch::Launch;
 use crate::perform::Ports;
@@ -52,6 +53,7 @@ pub struct Homing {
     pub(crate) fresh: Fresh,
     pub(crate) ports: Arc<Ports>,
     pub(crate) limits: Arc<Limits>,
+    pub(crate) figures: Arc<Figures>,
     /// On whose behalf it asks.
     pub(crate) by: Caller,
 }
@@ -76,12 +78,25 @@ impl Homing {
     /// Accepts a task under an id that was minted for it. With a key that came before, the task of then is
     /// the answer, and the id is not used.
     pub async fn launch_as(&self, id: TaskId, launch: Launch) -> Result<Launched, Refused> {
-        let spec = self.admitted(launch).await?;
-        let launch = |request| Input::Launch { request, id, spec, reservation: None };
-        the_answer!(
-            self.ask(launch).await?,
-            Told::Accepted { task, existing } => Launched { task, existing }
-        )
+        let asked = async {
+            let spec = self.admitted(launch).await?;
+            let launch = |request| Input::Launch { request, id, spec, reservation: None };
+            the_answer!(
+                self.ask(launch).await?,
+                Told::Accepted { task, existing } => Launched { task, existing }
+            )
+        };
+        self.counted(asked.await)
+    }
+
+    /// Counts what became of a launch.
+    fn counted(&self, launched: Result<Launched, Refused>) -> Result<Launched, Refused> {
+        match &launched {
+            Ok(Launched { existing: false, .. }) => self.figures.accepted.add(1),
+            Ok(Launched { existing: true, .. }) => self.figures.existing.add(1),
+            Err(refused) => self.figures.refused.of(refused.code()).add(1),
+        }
+        launched
     }
 
     /// Accepts several tasks in one decision: none of them begins before all are there, so that a batch
@@ -106,14 +121,18 @@ impl Homing {
         let sent = self.inbox.send(Msg::Inputs(inputs)).await;
         let mut answers = Vec::new();
         for each in asked {
-            answers.push(match (each, &sent) {
+            let launched = match (each, &sent) {
                 (Err(refused), _) => Err(refused),
                 (Ok(_), Err(_)) => Err(Refused::Stopped),
                 (Ok(waiting), Ok(())) => match waiting.answered().await {
-                    Ok(told) => the_answer!(told, Told::Accepted { task, .. } => task),
+                    Ok(told) => the_answer!(
+                        told,
+                        Told::Accepted { task, existing } => Launched { task, existing }
+                    ),
                     Err(refused) => Err(refused),
                 },
-            });
+            };
+            answers.push(self.counted(launched).map(|launched| launched.task));
         }
         answers
     }

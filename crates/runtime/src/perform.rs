@@ -17,6 +17,7 @@ use homing_ports::parent::{Parent, Room, Telemetry};
 use tokio::sync::mpsc;
 
 use crate::decider::Msg;
+use crate::figures::{Figures, Kind};
 use crate::fresh::Fresh;
 use crate::readers::Readers;
 use crate::texts;
@@ -41,16 +42,21 @@ pub(crate) struct Performer {
     pub tasks: tokio::runtime::Handle,
     pub limits: Arc<Limits>,
     pub fresh: Fresh,
+    pub figures: Arc<Figures>,
 }
 
 impl Performer {
     pub(crate) fn perform(&self, effect: Effect) {
         let this = self.clone();
+        let kind = Kind::from(&effect);
+        self.figures.effects.of(kind).add(1);
+        self.figures.in_flight.of(kind).add(1);
         self.tasks.spawn(async move {
             let key = effect.key();
             if let Some(ok) = this.act(effect).await {
                 this.tell(Msg::Flew { key, ok }).await;
             }
+            this.figures.in_flight.of(kind).take(1);
         });
     }
 

@@ -21,9 +21,11 @@ use crate::answers::{Refused, Seen};
 use crate::around::Around;
 use crate::codec;
 use crate::decider::Msg;
+use crate::figures::Figures;
 use crate::find;
 use crate::homing::{Homing, the_answer};
 use crate::shown;
+use crate::slots::KeySlots;
 use crate::texts;
 use crate::why;
 
@@ -120,6 +122,18 @@ impl Homing {
         }
         let now = self.stamp();
         self.read(move |reader| why::why(reader, &seen.task, around.as_ref(), now)).await
+    }
+
+    /// What this runtime counts about itself.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
+    }
+
+    /// The slots of every key, as memory has them; none while memory is read anew.
+    pub async fn slots(&self) -> Result<Option<Vec<KeySlots>>, Refused> {
+        let (tell, told) = oneshot::channel();
+        self.inbox.send(Msg::Slots { tell }).await.map_err(|_| Refused::Stopped)?;
+        told.await.map_err(|_| Refused::Stopped)
     }
 
     async fn peek(&self, id: TaskId) -> Result<Option<Around>, Refused> {

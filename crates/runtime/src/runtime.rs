@@ -14,12 +14,14 @@ use crate::codec;
 use crate::committer;
 use crate::decider::{Committer, Decider};
 use crate::engine::{Engine, Memory};
+use crate::figures::Figures;
 use crate::fresh::Fresh;
 use crate::homing::Homing;
 use crate::perform::{Performer, Ports};
 use crate::readers::Readers;
 use crate::replies::{Closing, Replies};
 use crate::retention::Retention;
+use crate::tally::Tally;
 use crate::time::Timekeeper;
 
 /// Inputs that may wait for the decider; whoever brings more waits with them.
@@ -91,6 +93,8 @@ impl Runtime {
         let memory = Memory { rebooted, ..codec::decode(recovered)? };
         let readers = (0..READERS).map(|_| self.store.reader()).collect::<Result<Vec<_>, _>>()?;
         let readers = Readers::new(readers);
+        let figures = Arc::new(Figures::default());
+        let tally = Tally::new(Arc::clone(&figures), &memory);
         let engine = Engine::start(memory, self.limits, time.now());
 
         let (inbox, take) = mpsc::channel(INBOX);
@@ -109,6 +113,7 @@ impl Runtime {
             tasks: tokio::runtime::Handle::current(),
             limits: Arc::clone(&engine.world().limits),
             fresh: fresh.clone(),
+            figures: Arc::clone(&figures),
         };
         let retention = Retention {
             readers: readers.clone(),
@@ -122,7 +127,7 @@ impl Runtime {
         tokio::spawn(retention.run());
         let limits = Arc::clone(&engine.world().limits);
         let (store, clock) = (self.store, time.clone());
-        spawn("homing-committer", move || committer::run(store, &clock, &work, &finished))?;
+        spawn("homing-committer", move || committer::run(store, &clock, &work, &finished, tally))?;
         let decider = Decider {
             engine,
             time: time.clone(),
@@ -131,6 +136,7 @@ impl Runtime {
             done,
             performer,
             replies: Arc::clone(&replies),
+            figures: Arc::clone(&figures),
             head,
             anew,
             on_fatal: self.on_fatal,
@@ -151,6 +157,7 @@ impl Runtime {
             fresh,
             ports,
             limits,
+            figures,
             by,
         })
     }

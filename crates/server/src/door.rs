@@ -9,6 +9,8 @@ use homing_ports::door::{Callers, Keeps};
 use homing_runtime::Homing;
 use tokio::sync::watch;
 
+use crate::counts::Counts;
+
 /// Who serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
@@ -33,6 +35,7 @@ pub struct Door {
     pub presets: Arc<BTreeMap<String, Launch>>,
     pub identity: Arc<Identity>,
     pub stops: Stops,
+    pub counts: Counts,
     /// A reader of a stream that takes nothing for so long is let go of.
     pub slow: Duration,
 }

@@ -9,6 +9,7 @@
 //! - `mcp` is the same as tools for agents.
 //! - `problem` is how everything is refused: a code, what, why, and what to try; `codes` are the door's own.
 //! - `openapi` tells of all this in a document for programs, made of what each route says beside its code.
+//! - `metrics` are the daemon's figures as a page for Prometheus; `counts` are the door's own.
 //! - `feed` reads what the journal gains once, for all who follow it.
 //! - `stream` writes events to readers of any speed. One who is behind pulls from the ledger by a cursor, so a slow
 //!   reader costs a few pages of memory and never delays a decision; one that does not read at all is let go of,
@@ -20,10 +21,12 @@
 
 mod asked;
 mod codes;
+mod counts;
 mod door;
 mod feed;
 mod guard;
 mod mcp;
+mod metrics;
 mod openapi;
 mod peer;
 mod problem;
@@ -38,6 +41,7 @@ use std::time::Duration;
 use axum::Router;
 use tokio::net::UnixListener;
 
+pub use counts::Counts;
 pub use door::{Door, Identity, Stops};
 pub use guard::Guard;
 use peer::Peer;

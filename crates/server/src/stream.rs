@@ -13,9 +13,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures_core::Stream;
 use serde::Serialize;
-use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::error::{SendTimeoutError, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::counts::{Counts, Reader};
+use crate::door::Door;
 use crate::problem::Problem;
 
 /// Chunks that may wait for a reader.
@@ -25,6 +27,7 @@ const AHEAD: usize = 2;
 pub(crate) struct Out {
     chunks: mpsc::Sender<Bytes>,
     slow: Duration,
+    counts: Counts,
 }
 
 /// The reader is gone, or as good as gone: nothing more is to be made.
@@ -35,7 +38,8 @@ impl Out {
     pub(crate) async fn room(&self) -> Result<(), Gone> {
         match tokio::time::timeout(self.slow, self.chunks.reserve()).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(_)) | Err(_) => Err(Gone),
+            Ok(Err(_)) => Err(Gone),
+            Err(_) => Err(self.let_go()),
         }
     }
 
@@ -44,10 +48,18 @@ impl Out {
             Ok(()) => Ok(()),
             Err(TrySendError::Closed(_)) => Err(Gone),
             Err(TrySendError::Full(chunk)) => {
-                let sent = self.chunks.send_timeout(chunk, self.slow).await;
-                sent.map_err(|_| Gone)
+                match self.chunks.send_timeout(chunk, self.slow).await {
+                    Ok(()) => Ok(()),
+                    Err(SendTimeoutError::Closed(_)) => Err(Gone),
+                    Err(SendTimeoutError::Timeout(_)) => Err(self.let_go()),
+                }
             }
         }
+    }
+
+    fn let_go(&self) -> Gone {
+        self.counts.dropped();
+        Gone
     }
 
     /// Resolves when the reader went away.
@@ -75,31 +87,38 @@ pub(crate) fn last_words(problem: Problem) -> String {
 }
 
 /// Server-sent events, made by `make`; what it returns is said last.
-pub(crate) fn events<F>(slow: Duration, make: impl FnOnce(Out) -> F) -> Response
+pub(crate) fn events<F>(door: &Door, make: impl FnOnce(Out) -> F) -> Response
 where
     F: Future<Output = Option<String>> + Send + 'static,
 {
-    respond("text/event-stream", slow, make)
+    let reader = door.counts.reader();
+    respond("text/event-stream", door, Some(reader), make)
 }
 
 /// One JSON object a line.
-pub(crate) fn lines<F>(slow: Duration, make: impl FnOnce(Out) -> F) -> Response
+pub(crate) fn lines<F>(door: &Door, make: impl FnOnce(Out) -> F) -> Response
 where
     F: Future<Output = Option<String>> + Send + 'static,
 {
-    respond("application/x-ndjson", slow, make)
+    respond("application/x-ndjson", door, None, make)
 }
 
-fn respond<F>(kind: &'static str, slow: Duration, make: impl FnOnce(Out) -> F) -> Response
+fn respond<F>(
+    kind: &'static str,
+    door: &Door,
+    reader: Option<Reader>,
+    make: impl FnOnce(Out) -> F,
+) -> Response
 where
     F: Future<Output = Option<String>> + Send + 'static,
 {
     let (chunks, taken) = mpsc::channel(AHEAD);
     let (say, last) = oneshot::channel();
-    let making = make(Out { chunks, slow });
+    let making = make(Out { chunks, slow: door.slow, counts: door.counts.clone() });
     tokio::spawn(async move {
         // Nobody there to hear it is as good.
         drop(say.send(making.await));
+        drop(reader);
     });
     let body = Body::from_stream(Chunks { taken, last: Some(last) });
     let kind = HeaderValue::from_static(kind);

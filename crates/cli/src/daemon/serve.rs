@@ -13,7 +13,7 @@ use homing_ports::door::Keeps;
 use homing_ports::store::TaskQuery;
 use homing_rooms::webhook::{Webhook, Webhooks};
 use homing_runtime::{Homing, Runtime};
-use homing_server::{Door, Identity, Stops};
+use homing_server::{Counts, Door, Identity, Stops};
 use homing_shim::lean::let_go_of_code;
 use homing_shim::processes::{Process, call_this};
 use homing_shim::run_dir::private;
@@ -177,6 +177,7 @@ fn door(home: &Home, homing: &Homing, host: &ProcessHost, config: &Config, note:
         presets: Arc::new(config.presets.clone()),
         identity: Arc::new(identity),
         stops: Stops::default(),
+        counts: Counts::default(),
         slow: SLOW,
     }
 }

@@ -100,6 +100,7 @@ impl Performer {
                 DeliveryFact::Failed { why, retry_after_ms: None }
             }
         };
+        self.figures.sends.of((&fact).into()).add(1);
         self.input(Input::Delivery { debrief, fact }).await;
         true
     }
@@ -115,6 +116,7 @@ impl Performer {
                 PostFact::Closed { why }
             }
         };
+        self.figures.tries.of((&fact).into()).add(1);
         self.input(Input::Posted { post, fact }).await;
         true
     }

@@ -45,8 +45,7 @@ pub(crate) async fn deliveries(
         return Err(problem.hint("GET /v1/deliveries?consumer=NAME drains inbox:NAME"));
     };
     let inbox: ParentRef = parsed("consumer", &format!("inbox:{consumer}"))?;
-    let slow = door.slow;
-    Ok(stream::events(slow, |out| drain(door, consumer, inbox, out)))
+    Ok(stream::events(&door.clone(), |out| drain(door, consumer, inbox, out)))
 }
 
 async fn drain(door: Door, consumer: String, inbox: ParentRef, out: Out) -> Option<String> {

@@ -115,10 +115,10 @@ pub(super) async fn begin(door: &Door, given: Option<u64>, head: u64) -> Answer<
 }
 
 fn respond(pages: Pages, feed: Feed, follow: Option<bool>) -> Answer<Response> {
-    let slow = pages.door.slow;
+    let door = pages.door.clone();
     Ok(match follow {
-        Some(false) => stream::lines(slow, |out| pages.finish(out)),
-        Some(true) | None => stream::events(slow, |out| pages.follow(feed, out)),
+        Some(false) => stream::lines(&door, |out| pages.finish(out)),
+        Some(true) | None => stream::events(&door, |out| pages.follow(feed, out)),
     })
 }
 

@@ -12,6 +12,7 @@ mod inbox;
 mod launch;
 mod list;
 mod logs;
+mod metrics;
 mod output;
 mod owned;
 mod redrive;
@@ -33,6 +34,7 @@ use homing_core::ids::TaskId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::counts;
 use crate::door::Door;
 use crate::feed::Feed;
 use crate::guard::{self, Guard};
@@ -55,7 +57,8 @@ pub(crate) fn over_tcp(door: Door, guard: Guard) -> Router {
 }
 
 fn numbered(routes: Router<Door>, door: Door) -> Router {
-    routes.layer(middleware::from_fn(request_id::number)).with_state(door)
+    let count = middleware::from_fn_with_state(door.clone(), counts::count);
+    routes.layer(count).layer(middleware::from_fn(request_id::number)).with_state(door)
 }
 
 /// All routes, and the tools that use them.
@@ -90,6 +93,7 @@ served! {
     status::status,
     stop::stop,
     described::described,
+    metrics::metrics,
     health::alive,
     health::ready,
 }

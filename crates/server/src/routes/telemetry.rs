@@ -62,13 +62,12 @@ pub(crate) async fn telemetry(
         None => begin(&door, given, head).await?,
     };
     let limit = limited(asked.limit.as_deref(), USUAL, MOST)?;
-    let slow = door.slow;
     let mut ends = Ends { door, task: id, told: after, read: 0, found: VecDeque::new() };
     if id.is_none() {
         ends.read = after;
     }
     if accepts(&headers, "text/event-stream") {
-        return Ok(stream::events(slow, |out| ends.follow(feed, out)));
+        return Ok(stream::events(&ends.door.clone(), |out| ends.follow(feed, out)));
     }
     let mut records = Vec::new();
     while records.len() < limit {

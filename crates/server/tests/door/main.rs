@@ -11,6 +11,7 @@ mod environment;
 mod fuzz;
 mod launch;
 mod mcp;
+mod metrics;
 mod openapi;
 mod read;
 mod refused;

@@ -19,7 +19,7 @@ use homing_hosts::system::SystemClock;
 use homing_ports::door::{Callers, Calling, Keeps, Token, Vars};
 use homing_ports::memory::ids::MemoryIds;
 use homing_runtime::{Homing, Runtime};
-use homing_server::{Door, Identity, Stops};
+use homing_server::{Counts, Door, Identity, Stops};
 use homing_store::SqliteStore;
 use homing_testkit::scripted::ScriptedHost;
 use tempfile::TempDir;
@@ -140,6 +140,7 @@ impl Scene {
             presets: Arc::new(self.presets.clone()),
             identity: Arc::new(identity),
             stops: stops.clone(),
+            counts: Counts::default(),
             slow: self.slow,
         };
         drop(std::fs::remove_file(self.socket()));

@@ -152,7 +152,7 @@ fn json_has_the_shape_of_every_door() {
         "batch": "open:1", "depth": 0, "evidence": ["the process ended with exit code 0"],
         "reason": "the host's own record shows turn 1 ended with finish stop",
         "result": { "text": "hi\n", "bytes": 3, "truncated": false }, "error": null,
-        "room": { "state": "none", "key": null, "code": null }, "launched_by": null, "children": [], "flagged": false,
+        "room": { "state": "none", "key": null, "code": null, "why": null }, "launched_by": null, "children": [], "flagged": false,
     });
     assert_eq!(known, expected);
     assert_eq!(task["session"]["host"], "process");

@@ -1,5 +1,6 @@
 //! `homing.toml` in the home: every default, in one table. What is not known is refused with the nearest.
 
+mod log;
 mod receivers;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use toml::{Table, Value};
 
 use crate::expected::Expected;
 use crate::home::Home;
+pub use log::{Levels, Log};
 pub use receivers::Receivers;
 
 const NAME: &str = "homing.toml";
@@ -34,6 +36,7 @@ pub struct Config {
     /// Bytes stored of a result.
     pub result: usize,
     pub http: Http,
+    pub log: Log,
     pub receivers: Receivers,
     pub presets: BTreeMap<String, Launch>,
     /// The keys that the file names, as `section.key`.
@@ -44,8 +47,8 @@ impl Default for Config {
     fn default() -> Self {
         let (presets, named) = (BTreeMap::new(), Vec::new());
         let (limits, http) = (Limits::default(), Http::default());
-        let receivers = Receivers::default();
-        Self { limits, spool: SPOOL, result: RESULT, http, receivers, presets, named }
+        let (receivers, log) = (Receivers::default(), Log::default());
+        Self { limits, spool: SPOOL, result: RESULT, http, log, receivers, presets, named }
     }
 }
 
@@ -125,6 +128,18 @@ macro_rules! keys {
             name: "origins",
             place: Place::Words(|config| &mut config.http.origins),
             means: "web pages that may call: https://example.org",
+        },
+        Key {
+            section: "log",
+            name: "level",
+            place: Place::Text(|config| &mut config.log.level),
+            means: "error, warn, info, debug or trace; for one target: info,delivery=debug",
+        },
+        Key {
+            section: "log",
+            name: "format",
+            place: Place::Text(|config| &mut config.log.format),
+            means: "text or json, a line an event",
         }]
     };
 }
@@ -221,6 +236,7 @@ impl Config {
             }
         }
         config.receivers.check()?;
+        config.log.check()?;
         Ok(config)
     }
 
@@ -513,6 +529,8 @@ mod tests {
             ("[policy]\npermissions = [\"inbox:*\"]\n", "names no parent", "inbox:NAME/*"),
             ("[policy]\npermissions = \"inbox:b\"\n", "it is not a list", "[\"…\"]"),
             ("[policy]\npermision = []\n", "policy.permision", "did you mean"),
+            ("[log]\nlevel = \"debgu\"\n", "log.level: there is no level", "\"debug\""),
+            ("[log]\nformat = \"xml\"\n", "log.format: there is no format", "text, json"),
             ("x = 1\n", "no section \"x\"", "known: "),
             ("[limits\n", "line 1: ", "TOML"),
         ] {

@@ -8,6 +8,7 @@ use tokio::sync::mpsc::Sender;
 
 use crate::codec;
 use crate::engine::{Batch, Memory};
+use crate::logged;
 use crate::tally::Tally;
 use crate::time::Timekeeper;
 
@@ -42,10 +43,12 @@ pub(crate) fn run(
                 match store.commit(&group) {
                     Ok(()) => {
                         tally.committed(&batch, begun.elapsed());
+                        logged::committed(&batch);
                         Done::Committed(batch.no)
                     }
                     Err(error) => {
                         tally.failed();
+                        logged::commit_failed(&error);
                         Done::Failed(error)
                     }
                 }
@@ -53,9 +56,13 @@ pub(crate) fn run(
             Job::Recover => match store.recover().and_then(codec::decode) {
                 Ok(memory) => {
                     tally.refill(&memory);
+                    logged::read_anew();
                     Done::Recovered(Box::new(memory))
                 }
-                Err(error) => Done::RecoverFailed(error.to_string()),
+                Err(error) => {
+                    logged::unreadable(&error);
+                    Done::RecoverFailed(error.to_string())
+                }
             },
         };
         if done.blocking_send(result).is_err() {

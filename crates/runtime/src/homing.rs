@@ -23,6 +23,7 @@ use crate::decider::Msg;
 use crate::figures::Figures;
 use crate::fresh::Fresh;
 use crate::launch::Launch;
+use crate::logged;
 use crate::perform::Ports;
 use crate::readers::Readers;
 use crate::replies::Replies;
@@ -304,6 +305,7 @@ impl Homing {
 
     /// What became of a delivery after it was handed over.
     pub async fn delivered(&self, debrief: DebriefId, fact: DeliveryFact) -> Result<(), Refused> {
+        logged::synthesis(debrief, &fact);
         self.tell(Input::Delivery { debrief, fact }).await
     }
 

@@ -9,6 +9,8 @@
 //! `Engine` is the rule of it: one struct that is stepped by its caller. The threads here and the
 //! simulation drive the same struct. `Runtime` sets the threads up; `Homing` is the handle.
 //!
+//! What happens is told as `tracing` events; this crate listens to none of them.
+//!
 //! This crate knows no concrete store, host or room.
 
 #![forbid(unsafe_code)]
@@ -26,6 +28,7 @@ pub mod find;
 mod fresh;
 mod homing;
 mod launch;
+mod logged;
 mod perform;
 mod read;
 mod readers;

@@ -115,16 +115,7 @@ impl Runtime {
             fresh: fresh.clone(),
             figures: Arc::clone(&figures),
         };
-        let retention = Retention {
-            readers: readers.clone(),
-            inbox: inbox.clone(),
-            head: seen.clone(),
-            time: time.clone(),
-            limits: Arc::clone(&engine.world().limits),
-            replies: Arc::clone(&replies),
-            ports: Arc::clone(&ports),
-        };
-        tokio::spawn(retention.run());
+        tokio::spawn(retention(&performer, &seen, &replies).run());
         let limits = Arc::clone(&engine.world().limits);
         let (store, clock) = (self.store, time.clone());
         spawn("homing-committer", move || committer::run(store, &clock, &work, &finished, tally))?;
@@ -160,6 +151,22 @@ impl Runtime {
             figures,
             by,
         })
+    }
+}
+
+fn retention(
+    performer: &Performer,
+    head: &watch::Receiver<u64>,
+    replies: &Arc<Replies>,
+) -> Retention {
+    Retention {
+        readers: performer.readers.clone(),
+        inbox: performer.inbox.clone(),
+        head: head.clone(),
+        time: performer.time.clone(),
+        limits: Arc::clone(&performer.limits),
+        replies: Arc::clone(replies),
+        ports: Arc::clone(&performer.ports),
     }
 }
 

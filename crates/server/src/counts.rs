@@ -10,8 +10,10 @@ use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
 use homing_runtime::figures::{Cell, Spread, micros};
+use tracing::debug;
 
 use crate::door::Door;
+use crate::request_id;
 
 /// What nothing is served at.
 const NOWHERE: &str = "none";
@@ -92,7 +94,11 @@ pub(crate) async fn count(State(door): State<Door>, request: Request, next: Next
     let method = word(request.method());
     let answer = next.run(request).await;
     let route = route.as_ref().map_or(NOWHERE, MatchedPath::as_str);
-    door.counts.answered(route, method, answer.status().as_u16(), begun.elapsed());
+    let (status, lasted) = (answer.status().as_u16(), begun.elapsed());
+    door.counts.answered(route, method, status, lasted);
+    let ms = u64::try_from(lasted.as_millis()).unwrap_or(u64::MAX);
+    let id = answer.headers().get(request_id::NAME).and_then(|id| id.to_str().ok());
+    debug!(target: "homing::http", method, route, status, ms, id, "answered");
     answer
 }
 

@@ -7,7 +7,7 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 
-const NAME: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const NAME: HeaderName = HeaderName::from_static("x-request-id");
 const LONG: usize = 128;
 
 static NEXT: AtomicU64 = AtomicU64::new(1);

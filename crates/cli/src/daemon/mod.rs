@@ -1,12 +1,14 @@
 //! The daemon of a home: who it is, and how a verb comes to speak with it. One per home: the store's lock decides.
 //!
 //! - `http`: the same door on TCP, when it is asked for.
+//! - `log`: what it says of its work.
 //! - `note`: what a running daemon writes down about itself, so that it is found.
 //! - `start`: starts one that is detached, and waits until it is ready.
 //! - `serve`: the daemon itself.
 //! - `socket`: its place, and making it.
 
 mod http;
+pub mod log;
 mod note;
 mod serve;
 mod socket;

@@ -16,13 +16,14 @@ use homing_runtime::{Homing, Runtime};
 use homing_server::{Counts, Door, Identity, Stops};
 use homing_shim::lean::let_go_of_code;
 use homing_shim::processes::{Process, call_this};
-use homing_shim::run_dir::private;
 use homing_store::SqliteStore;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
+use tracing::{info, warn};
 
 use super::http;
+use super::log::{DAEMON, Logging};
 use super::note::Note;
 use super::socket;
 use super::start::READY;
@@ -47,9 +48,13 @@ pub fn serve(home: &Home, config: &Config, turn: Option<File>) -> anyhow::Result
         // Its terminal is not ours. One that leads a session already needs none.
         let _ = rustix::process::setsid();
     }
+    let logging = Logging::begin(&config.log);
     let store = home.hold()?;
+    let (version, home_) = (env!("CARGO_PKG_VERSION"), home.dir().display());
+    info!(target: DAEMON, version, home = %home_, pid = std::process::id(), "started");
     let loop_ = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    loop_.block_on(run(home, config, store, turn))?;
+    loop_.block_on(run(home, config, store, turn, &logging))?;
+    info!(target: DAEMON, "stopped");
     Ok(0)
 }
 
@@ -58,6 +63,7 @@ async fn run(
     config: &Config,
     store: SqliteStore,
     turn: Option<File>,
+    logging: &Logging,
 ) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let host = home.process_host(config)?;
@@ -69,7 +75,8 @@ async fn run(
     let note = note(&path, http.as_ref().map(|http| format!("http://{}", http.address)))?;
     note.write(home)?;
     let door = door(home, &homing, &host, config, &note);
-    ready(home, &note, turn.is_none())?;
+    ready(home, &note, turn.is_none(), logging)?;
+    info!(target: DAEMON, socket = %path.display(), http = note.http, "listening");
     // What it began with is not needed any more; one that cannot let go of it is only larger.
     drop(let_go_of_code());
     drop(turn);
@@ -82,6 +89,7 @@ async fn run(
         _ = closing.wait_for(|closing| *closing) => false,
         () = &mut serving => true,
     };
+    info!(target: DAEMON, "stopping; what runs goes on");
     stops.stop();
     // Nobody finds it any more; those who wait hear that it stops.
     Note::remove(home);
@@ -183,7 +191,7 @@ fn door(home: &Home, homing: &Homing, host: &ProcessHost, config: &Config, note:
 }
 
 /// Tells whoever started it, and from then on writes to the log alone.
-fn ready(home: &Home, note: &Note, detached: bool) -> Result<(), Expected> {
+fn ready(home: &Home, note: &Note, detached: bool, logging: &Logging) -> Result<(), Expected> {
     if !detached {
         out::warn(&format!("homing: daemon {} serves {}", note.pid, note.socket.display()));
         if let Some(http) = &note.http {
@@ -194,9 +202,7 @@ fn ready(home: &Home, note: &Note, detached: bool) -> Result<(), Expected> {
     let mut stdout = std::io::stdout().lock();
     // Whoever started it may be gone: it serves the next one.
     drop(writeln!(stdout, "{READY}").and_then(|()| stdout.flush()));
-    let log = private().append(true).create(true).open(home.log());
-    let log = log.map_err(|why| home.unusable(&why))?;
-    rustix::stdio::dup2_stdout(log).map_err(|why| home.unusable(&why.into()))
+    logging.to_file(&home.log()).map_err(|why| home.unusable(&why))
 }
 
 /// Serves at the path. A socket that somebody removed is made again: whoever is connected stays so.
@@ -224,10 +230,10 @@ async fn keep_serving(listener: UnixListener, path: PathBuf, http: Option<http::
                 file = socket::file(&path);
                 pause = PAUSE_MIN;
                 serving.spawn(homing_server::serve(listener, door.clone()));
-                out::warn(&format!("homing: {} was removed, and made again", path.display()));
+                warn!(target: DAEMON, socket = %path.display(), "it was removed, and made again");
             }
             Err(why) => {
-                out::warn(&format!("homing: {} cannot be made again: {why}", path.display()));
+                warn!(target: DAEMON, socket = %path.display(), %why, "it cannot be made again");
                 file = None;
                 // Its place may be made again, too: at the next login, for example.
                 tokio::select! {

@@ -4,8 +4,10 @@ use homing_client::Client;
 use homing_core::wire::{Status, Stopping};
 use homing_hosts::system::processes::ended;
 use homing_store::Holder;
+use tracing::error;
 
-use crate::config::Config;
+use crate::config::{Config, Levels, Log};
+use crate::daemon::log::{DAEMON, Logging};
 use crate::daemon::{self, Note};
 use crate::expected::Expected;
 use crate::home::Home;
@@ -49,6 +51,10 @@ enum What {
         /// Let --http be an address that other machines can reach
         #[arg(long)]
         beyond_loopback: bool,
+
+        /// How much is said: error, warn, info, debug or trace; for one target: info,delivery=debug
+        #[arg(long, value_name = "LEVEL", env = "HOMING_LOG")]
+        log: Option<String>,
     },
     /// See that a daemon runs
     Start {
@@ -77,9 +83,9 @@ enum What {
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     match &args.what {
         What::Run { apart: true, .. } => Ok(daemon::apart(home)?),
-        What::Run { detached: true, .. } => serve_detached(home),
-        What::Run { detached: false, apart: false, http, beyond_loopback } => {
-            let mut config = Config::read(home)?;
+        What::Run { detached: true, log, .. } => serve_detached(home, log.as_deref()),
+        What::Run { detached: false, apart: false, http, beyond_loopback, log } => {
+            let mut config = settings(home, log.as_deref())?;
             if let Some(listen) = http {
                 config.http.listen.clone_from(listen);
             }
@@ -99,8 +105,8 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
 }
 
 /// What goes wrong is told to whoever started it, who tells people.
-fn serve_detached(home: &Home) -> anyhow::Result<u8> {
-    let served = Config::read(home)
+fn serve_detached(home: &Home, log: Option<&str>) -> anyhow::Result<u8> {
+    let served = settings(home, log)
         .map_err(Into::into)
         .and_then(|config| daemon::serve(home, &config, None));
     if let Err(why) = &served
@@ -108,8 +114,26 @@ fn serve_detached(home: &Home) -> anyhow::Result<u8> {
     {
         let hint = expected.hint().unwrap_or_default();
         drop(out::write(format!("{}\n{expected}\n{hint}\n", expected.code()).as_bytes()));
+        // Settings that cannot be understood say nothing of the log, either.
+        Logging::begin(&Log::default());
+        error!(target: DAEMON, why = %expected, code = expected.code(), "not started");
+        return Ok(expected.code());
     }
     served
+}
+
+/// The file of the home; the command line goes over it.
+fn settings(home: &Home, log: Option<&str>) -> Result<Config, Expected> {
+    let mut config = Config::read(home)?;
+    if let Some(level) = log {
+        Levels::parse(level).map_err(|(what, hint)| Expected::Daemon {
+            code: 2,
+            what: format!("--log or HOMING_LOG: {what}"),
+            hint,
+        })?;
+        level.clone_into(&mut config.log.level);
+    }
+    Ok(config)
 }
 
 fn stop(home: &Home, children: bool, json: bool) -> anyhow::Result<u8> {

@@ -11,6 +11,7 @@ mod http;
 mod idle;
 mod inbox;
 mod launch;
+mod log;
 mod mcp;
 mod output;
 mod read;

@@ -63,7 +63,10 @@ impl Scene {
         let mut all = self.by.iter().cloned().chain([env!("CARGO_BIN_EXE_homing").into()]);
         let mut command = Command::new(all.next().unwrap());
         command.args(all).args(words).env("HOMING_HOME", &self.home).env_remove("RUST_BACKTRACE");
-        command.env("XDG_RUNTIME_DIR", self.dir.path()).env_remove("HOMING_PARENT");
+        command
+            .env("XDG_RUNTIME_DIR", self.dir.path())
+            .env_remove("HOMING_PARENT")
+            .env_remove("HOMING_LOG");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

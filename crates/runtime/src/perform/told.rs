@@ -9,11 +9,13 @@ use homing_core::refs::{Origin, ParentRef};
 use homing_core::task::BatchId;
 use homing_core::telemetry::Completion;
 use homing_ports::parent::{Delivery, Message, Parent};
+use tracing::debug;
 
 use super::Performer;
 use crate::codec;
 use crate::decider::Msg;
 use crate::fresh::Composed;
+use crate::logged::{self, DELIVERY};
 use crate::shown;
 use crate::texts;
 
@@ -63,6 +65,8 @@ impl Performer {
         let this = self.clone();
         let composed = self.readers.read(move |reader| {
             let text = texts::debrief(reader, &about, &limits)?;
+            let (key, count) = (about.id, about.notices.len());
+            debug!(target: DELIVERY, %key, notices = count, "context found");
             if parent.is_drained() {
                 let (parent, notices) = (parent.clone(), notices.clone());
                 this.fresh.put(Composed { parent, notices, text: text.clone() });
@@ -80,6 +84,7 @@ impl Performer {
             Some(driver) => driver.look(parent.clone()).await,
             None => ParentFact::Unreachable,
         };
+        debug!(target: DELIVERY, reachable = fact != ParentFact::Unreachable, "parent asked");
         self.input(Input::Parent { parent, fact }).await;
         true
     }
@@ -93,14 +98,22 @@ impl Performer {
             return false;
         };
         let (key, notices) = (debrief, sealed.notices);
+        let told = notices.clone();
         let fact = match self.parent(&parent) {
-            Some(driver) => driver.deliver(Delivery { key, parent, notices, text, tries }).await,
+            Some(driver) => {
+                debug!(target: DELIVERY, %key, tries, "session resolved");
+                driver.deliver(Delivery { key, parent, notices, text, tries }).await
+            }
             None => {
                 let why = "no such parent is set up".into();
                 DeliveryFact::Failed { why, retry_after_ms: None }
             }
         };
         self.figures.sends.of((&fact).into()).add(1);
+        if logged::sent(key, tries, &fact) && logged::steps() {
+            self.tell_telemetry(key, told).await;
+        }
+        logged::synthesis(key, &fact);
         self.input(Input::Delivery { debrief, fact }).await;
         true
     }
@@ -117,6 +130,7 @@ impl Performer {
             }
         };
         self.figures.tries.of((&fact).into()).add(1);
+        logged::posted(post, tries, &fact);
         self.input(Input::Posted { post, fact }).await;
         true
     }
@@ -134,8 +148,27 @@ impl Performer {
                 }
             }
         }
+        debug!(target: DELIVERY, %task, generation, "completion record emitted");
         self.input(Input::TelemetryTaken { task, generation }).await;
         true
+    }
+
+    /// Says whether every end that a debrief tells of was given to telemetry.
+    async fn tell_telemetry(&self, key: DebriefId, notices: Vec<(TaskId, u32)>) {
+        let records = notices.len();
+        let left = self.readers.read(move |reader| {
+            let mut left = 0;
+            for (id, generation) in &notices {
+                let (task, _) = texts::task_now(reader, *id)?;
+                left += usize::from(task.is_some_and(|task| task.telemetry.contains(generation)));
+            }
+            Ok(left)
+        });
+        match left.await {
+            Ok(0) => debug!(target: DELIVERY, %key, records, "telemetry emitted"),
+            Ok(left) => debug!(target: DELIVERY, %key, records, left, "telemetry owed"),
+            Err(why) => debug!(target: DELIVERY, %key, %why, "telemetry unknown"),
+        }
     }
 
     pub(super) async fn text(&self, name: String) -> Option<Vec<u8>> {

@@ -15,4 +15,5 @@ mod launch;
 mod read;
 mod retention;
 mod stage;
+mod told;
 mod wakes;

@@ -58,7 +58,7 @@ pub(crate) fn over_tcp(door: Door, guard: Guard) -> Router {
 
 fn numbered(routes: Router<Door>, door: Door) -> Router {
     let count = middleware::from_fn_with_state(door.clone(), counts::count);
-    routes.layer(count).layer(middleware::from_fn(request_id::number)).with_state(door)
+    routes.layer(middleware::from_fn(request_id::number)).layer(count).with_state(door)
 }
 
 /// All routes, and the tools that use them.

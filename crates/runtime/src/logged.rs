@@ -1,0 +1,100 @@
+//! What the runtime says of its work, as `tracing` events for whoever embeds it; nothing is said where nobody listens. Ids,
+//! keys, words and reasons of ours: never what a child or a caller wrote.
+
+use homing_core::ids::{DebriefId, PostId};
+use homing_core::input::{DeliveryFact, PostFact};
+use homing_core::record::{Record, TaskRecord};
+use homing_core::words::State;
+use homing_ports::store::{CommitError, StoreError};
+use tracing::{Level, debug, error, info, warn};
+
+use crate::engine::Batch;
+
+pub(crate) const TASK: &str = "homing::task";
+pub(crate) const DELIVERY: &str = "homing::delivery";
+pub(crate) const STORE: &str = "homing::store";
+
+/// Whether the steps of a delivery are listened to.
+pub(crate) fn steps() -> bool {
+    tracing::enabled!(target: DELIVERY, Level::DEBUG)
+}
+
+/// What a group that is durable tells of tasks.
+pub(crate) fn committed(batch: &Batch) {
+    if !tracing::enabled!(target: TASK, Level::INFO) {
+        return;
+    }
+    for written in &batch.written {
+        let Record::Task(task, record) = &written.record else {
+            continue;
+        };
+        if let TaskRecord::Accepted { brief, .. } = record {
+            info!(target: TASK, %task, host = %brief.host, "accepted");
+        } else if let TaskRecord::Moved { to, cause, .. } = record {
+            let cause = cause.map(|cause| cause.word());
+            if to.is_terminal() {
+                info!(target: TASK, %task, state = %to, cause, "ended");
+            } else if *to == State::Starting {
+                info!(target: TASK, %task, state = %to, "started");
+            } else {
+                debug!(target: TASK, %task, state = %to, cause, "moved");
+            }
+        }
+    }
+}
+
+pub(crate) fn commit_failed(why: &CommitError) {
+    error!(target: STORE, %why, "a commit failed");
+}
+
+pub(crate) fn read_anew() {
+    warn!(target: STORE, "memory was read anew");
+}
+
+pub(crate) fn unreadable(why: &StoreError) {
+    error!(target: STORE, %why, "the store cannot be read; it is tried again");
+}
+
+/// What a send came to; whether its parent has the debrief now.
+pub(crate) fn sent(key: DebriefId, tries: u32, fact: &DeliveryFact) -> bool {
+    match fact {
+        DeliveryFact::Accepted | DeliveryFact::Answered { .. } | DeliveryFact::Shared => {
+            debug!(target: DELIVERY, %key, tries, "context delivered");
+            return true;
+        }
+        DeliveryFact::Busy => debug!(target: DELIVERY, %key, "its parent is in a turn"),
+        DeliveryFact::Failed { why, .. } => {
+            info!(target: DELIVERY, %key, tries, %why, "a delivery failed; it is tried again");
+        }
+        DeliveryFact::Refused { why } => {
+            warn!(target: DELIVERY, %key, tries, %why, "a delivery was refused; it rests");
+        }
+        DeliveryFact::Gone => warn!(target: DELIVERY, %key, "its parent is gone"),
+    }
+    false
+}
+
+/// How far the parent that has it has come.
+pub(crate) fn synthesis(key: DebriefId, fact: &DeliveryFact) {
+    match fact {
+        DeliveryFact::Accepted => debug!(target: DELIVERY, %key, "parent synthesising"),
+        DeliveryFact::Answered { .. } => debug!(target: DELIVERY, %key, "parent answered"),
+        DeliveryFact::Shared
+        | DeliveryFact::Busy
+        | DeliveryFact::Failed { .. }
+        | DeliveryFact::Refused { .. }
+        | DeliveryFact::Gone => {}
+    }
+}
+
+pub(crate) fn posted(key: PostId, tries: u32, fact: &PostFact) {
+    match fact {
+        PostFact::Posted => debug!(target: DELIVERY, %key, tries, "posted"),
+        PostFact::Failed { why, .. } => {
+            info!(target: DELIVERY, %key, tries, %why, "a post failed; it is tried again");
+        }
+        PostFact::Closed { why } => {
+            warn!(target: DELIVERY, %key, tries, %why, "a post was refused; it rests");
+        }
+    }
+}

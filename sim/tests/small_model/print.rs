@@ -204,6 +204,7 @@ fn feed_task(task: &Task, tick: u64, to: &mut impl Hasher) {
         asks_done: _,
         asks,
         sends,
+        last_send,
         notices,
         telemetry,
         past,
@@ -227,7 +228,7 @@ fn feed_task(task: &Task, tick: u64, to: &mut impl Hasher) {
     if state.is_terminal() {
         return;
     }
-    (after, asks.len(), sends, sends_made).hash(to);
+    (after, asks.len(), sends, last_send, sends_made).hash(to);
     (result.is_some(), error.is_some(), flagged).hash(to);
     landed.map(|at| age(at, tick)).hash(to);
     if let Some(stop) = stop {
@@ -326,10 +327,13 @@ fn feed_debrief(debrief: &Debrief, tick: u64, to: &mut impl Hasher) {
         code,
         parked,
         closed: _,
+        // Words for people.
+        why: _,
+        again,
     } = debrief;
     (id, state).hash(to);
     if !state.is_over() {
-        (batch, notices, tries, next.checked_sub(tick), code, parked).hash(to);
+        (batch, notices, tries, next.checked_sub(tick), code, parked, again.is_some()).hash(to);
         (first_sent.map(|at| age(at, tick)), accepted.map(|at| age(at, tick))).hash(to);
         lease.is_some().hash(to);
     }
@@ -346,6 +350,7 @@ fn feed_parent(known: &Parent, tick: u64, to: &mut impl Hasher) {
         stranded: _,
         flight,
         resting,
+        again: _,
         turn,
         person_waits,
         gone,

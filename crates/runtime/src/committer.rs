@@ -36,6 +36,7 @@ pub(crate) fn run(
     mut tally: Tally,
 ) {
     while let Ok(job) = jobs.recv() {
+        let mut durable = None;
         let result = match job {
             Job::Commit(batch) => {
                 let group = codec::encode(&batch, time.mark());
@@ -43,8 +44,7 @@ pub(crate) fn run(
                 match store.commit(&group) {
                     Ok(()) => {
                         tally.committed(&batch, begun.elapsed());
-                        logged::committed(&batch);
-                        Done::Committed(batch.no)
+                        Done::Committed(durable.insert(batch).no)
                     }
                     Err(error) => {
                         tally.failed();
@@ -67,6 +67,10 @@ pub(crate) fn run(
         };
         if done.blocking_send(result).is_err() {
             return;
+        }
+        // Nobody waits for the log.
+        if let Some(batch) = durable {
+            logged::committed(&batch);
         }
     }
 }

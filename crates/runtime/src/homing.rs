@@ -191,9 +191,7 @@ impl Homing {
 
     /// A parent that nobody can bring anything to is none.
     fn can_be_told(&self, parent: &ParentRef) -> Result<(), Refused> {
-        let word = parent.to_string();
-        let word = word.split([':', '@']).next().unwrap_or_default();
-        let known = match (self.ports.parents.get(word), parent) {
+        let known = match (self.ports.parent(parent), parent) {
             (Some(driver), _) => driver.check(parent),
             (None, ParentRef::Webhook(name)) => Err(nearest::unknown("webhook", name, [])),
             (None, _) => Ok(()),

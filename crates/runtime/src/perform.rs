@@ -12,6 +12,7 @@ use homing_core::fact::{Fact, Fence};
 use homing_core::ids::TaskId;
 use homing_core::input::Input;
 use homing_core::limits::Limits;
+use homing_core::refs::ParentRef;
 use homing_ports::host::Host;
 use homing_ports::parent::{Parent, Room, Telemetry};
 use tokio::sync::mpsc;
@@ -31,6 +32,15 @@ pub(crate) struct Ports {
     pub parents: BTreeMap<String, Arc<dyn Parent>>,
     pub rooms: BTreeMap<String, Arc<dyn Room>>,
     pub telemetry: Vec<Arc<dyn Telemetry>>,
+}
+
+impl Ports {
+    /// Who brings debriefs to this parent.
+    pub(crate) fn parent(&self, parent: &ParentRef) -> Option<Arc<dyn Parent>> {
+        let word = parent.to_string();
+        let word = word.split([':', '@']).next().unwrap_or_default();
+        self.parents.get(word).cloned()
+    }
 }
 
 #[derive(Clone)]

@@ -8,7 +8,7 @@ use homing_core::input::{DeliveryFact, Input, ParentFact, PostFact};
 use homing_core::refs::{Origin, ParentRef};
 use homing_core::task::BatchId;
 use homing_core::telemetry::Completion;
-use homing_ports::parent::{Delivery, Message, Parent};
+use homing_ports::parent::{Delivery, Message};
 use tracing::debug;
 
 use super::Performer;
@@ -80,7 +80,7 @@ impl Performer {
     }
 
     async fn look_parent(&self, parent: ParentRef) -> bool {
-        let fact = match self.parent(&parent) {
+        let fact = match self.ports.parent(&parent) {
             Some(driver) => driver.look(parent.clone()).await,
             None => ParentFact::Unreachable,
         };
@@ -99,7 +99,7 @@ impl Performer {
         };
         let (key, notices) = (debrief, sealed.notices);
         let told = notices.clone();
-        let fact = match self.parent(&parent) {
+        let fact = match self.ports.parent(&parent) {
             Some(driver) => {
                 debug!(target: DELIVERY, %key, tries, "session resolved");
                 driver.deliver(Delivery { key, parent, notices, text, tries }).await
@@ -173,11 +173,5 @@ impl Performer {
 
     pub(super) async fn text(&self, name: String) -> Option<Vec<u8>> {
         self.readers.read(move |reader| reader.blob(&name)).await.ok().flatten()
-    }
-
-    fn parent(&self, parent: &ParentRef) -> Option<Arc<dyn Parent>> {
-        let word = parent.to_string();
-        let word = word.split([':', '@']).next().unwrap_or_default();
-        self.ports.parents.get(word).cloned()
     }
 }

@@ -86,106 +86,70 @@ struct Key {
 }
 
 macro_rules! keys {
-    ($($section:literal { $($name:literal: $kind:ident $field:ident, $means:literal;)+ })+) => {
+    ($($section:literal { $($name:literal: $kind:ident $($field:ident).+, $means:literal;)+ })+) => {
         &[$($(Key {
             section: $section,
             name: $name,
-            place: Place::$kind(|config| &mut config.limits.$field),
+            place: Place::$kind(|config| &mut config.$($field).+),
             means: $means,
-        },)+)+
-        Key {
-            section: "storage",
-            name: "spool",
-            place: Place::Size(|config| &mut config.spool),
-            means: "kept of an attempt's output; the middle of more is counted",
-        },
-        Key {
-            section: "storage",
-            name: "result",
-            place: Place::Size(|config| &mut config.result),
-            means: "stored of a result; the middle of more is left out",
-        },
-        Key {
-            section: "http",
-            name: "listen",
-            place: Place::Text(|config| &mut config.http.listen),
-            means: "ADDRESS:PORT for HTTP with a token; empty: the socket alone",
-        },
-        Key {
-            section: "http",
-            name: "beyond_loopback",
-            place: Place::Yes(|config| &mut config.http.beyond_loopback),
-            means: "whether other machines may reach it",
-        },
-        Key {
-            section: "http",
-            name: "hosts",
-            place: Place::Words(|config| &mut config.http.hosts),
-            means: "names beside localhost that a request may be for",
-        },
-        Key {
-            section: "http",
-            name: "origins",
-            place: Place::Words(|config| &mut config.http.origins),
-            means: "web pages that may call: https://example.org",
-        },
-        Key {
-            section: "log",
-            name: "level",
-            place: Place::Text(|config| &mut config.log.level),
-            means: "error, warn, info, debug or trace; for one target: info,delivery=debug",
-        },
-        Key {
-            section: "log",
-            name: "format",
-            place: Place::Text(|config| &mut config.log.format),
-            means: "text or json, a line an event",
-        }]
+        },)+)+]
     };
 }
 
 /// In the order they are shown.
 const KEYS: &[Key] = keys! {
     "concurrency" {
-        "default": Count default, "turns at once per model or agent; 0: no limit";
+        "default": Count limits.default, "turns at once per model or agent; 0: no limit";
     }
     "limits" {
-        "depth": Count depth_max, "how deep tasks may delegate";
-        "living": Count living_max, "living descendants per root";
-        "start": Span start_ms, "a session must start within this";
-        "stale": Span quiet_ms, "no activity; a running tool is activity";
-        "never_active": Span never_active_ms, "no activity from the start";
-        "gone": Span gone_ms, "until a session that is gone is given up on";
-        "stopping": Span stop_ms, "until an abort that is not confirmed is given up on";
-        "ask": Span ask_ms, "an ask that nobody answers is denied then";
-        "todos": Span todos_ms, "open to-dos after a final answer";
-        "identical_calls": Count same_calls, "identical calls in a row end a task";
-        "calls": Count all_calls, "calls that end a task";
-        "attempts": Count attempts, "attempts per generation";
-        "retry_interrupted": Count retry_interrupted, "how often an interrupted turn is tried again";
-        "pause": Span pause_most_ms, "the longest pause that a provider is granted";
+        "depth": Count limits.depth_max, "how deep tasks may delegate";
+        "living": Count limits.living_max, "living descendants per root";
+        "start": Span limits.start_ms, "a session must start within this";
+        "stale": Span limits.quiet_ms, "no activity; a running tool is activity";
+        "never_active": Span limits.never_active_ms, "no activity from the start";
+        "gone": Span limits.gone_ms, "until a session that is gone is given up on";
+        "stopping": Span limits.stop_ms, "until an abort that is not confirmed is given up on";
+        "ask": Span limits.ask_ms, "an ask that nobody answers is denied then";
+        "todos": Span limits.todos_ms, "open to-dos after a final answer";
+        "identical_calls": Count limits.same_calls, "identical calls in a row end a task";
+        "calls": Count limits.all_calls, "calls that end a task";
+        "attempts": Count limits.attempts, "attempts per generation";
+        "retry_interrupted": Count limits.retry_interrupted, "how often an interrupted turn is tried again";
+        "pause": Span limits.pause_most_ms, "the longest pause that a provider is granted";
     }
     "delivery" {
-        "backoff_first": Span backoff_first_ms, "between a send that failed and the next";
-        "backoff_most": Span backoff_most_ms, "the same, at most";
-        "handshake": Span handshake_ms, "no sign of a parent: said with a code, still owed";
-        "lease": Span lease_ms, "a consumer acknowledges within this";
-        "wake": Span wake_ms, "a parent that does not answer is woken again";
-        "batch": Span batch_ms, "a debrief waits no longer for the rest of its batch";
+        "backoff_first": Span limits.backoff_first_ms, "between a send that failed and the next";
+        "backoff_most": Span limits.backoff_most_ms, "the same, at most";
+        "handshake": Span limits.handshake_ms, "no sign of a parent: said with a code, still owed";
+        "lease": Span limits.lease_ms, "a consumer acknowledges within this";
+        "wake": Span limits.wake_ms, "a parent that does not answer is woken again";
+        "batch": Span limits.batch_ms, "a debrief waits no longer for the rest of its batch";
     }
     "policy" {
-        "permissions": Parents permissions, "parents whose agents may give their tasks permissions";
+        "permissions": Parents limits.permissions, "parents whose agents may give their tasks permissions";
     }
     "reading" {
-        "fresh": Span fresh_ms, "what is younger is told without asking the host";
-        "probe": Span probe_ms, "a host that is asked and says nothing";
-        "reprobe": Span reprobe_ms, "between two looks while something is unsure";
-        "activity": Span activity_ms, "activity is written down at most this often";
+        "fresh": Span limits.fresh_ms, "what is younger is told without asking the host";
+        "probe": Span limits.probe_ms, "a host that is asked and says nothing";
+        "reprobe": Span limits.reprobe_ms, "between two looks while something is unsure";
+        "activity": Span limits.activity_ms, "activity is written down at most this often";
     }
     "storage" {
-        "retention": Span retention_ms, "of tasks that have ended";
-        "inline": Size inline_max, "of a result inside a debrief; more is by reference";
-        "debrief": Size debrief_max, "of a whole debrief";
+        "retention": Span limits.retention_ms, "of tasks that have ended";
+        "inline": Size limits.inline_max, "of a result inside a debrief; more is by reference";
+        "debrief": Size limits.debrief_max, "of a whole debrief";
+        "spool": Size spool, "kept of an attempt's output; the middle of more is counted";
+        "result": Size result, "stored of a result; the middle of more is left out";
+    }
+    "http" {
+        "listen": Text http.listen, "ADDRESS:PORT for HTTP with a token; empty: the socket alone";
+        "beyond_loopback": Yes http.beyond_loopback, "whether other machines may reach it";
+        "hosts": Words http.hosts, "names beside localhost that a request may be for";
+        "origins": Words http.origins, "web pages that may call: https://example.org";
+    }
+    "log" {
+        "level": Text log.level, "error, warn, info, debug or trace; for one target: info,delivery=debug";
+        "format": Text log.format, "text or json, a line an event";
     }
 };
 

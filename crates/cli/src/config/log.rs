@@ -1,9 +1,8 @@
 //! `[log]` of homing.toml: how much the daemon says of its work, and in which form.
 
-use homing_core::nearest::nearest;
 use tracing::level_filters::LevelFilter;
 
-use super::Wrong;
+use super::{Wrong, not_known};
 
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 const FORMATS: [&str; 2] = ["text", "json"];
@@ -84,14 +83,7 @@ fn level(word: &str) -> Result<LevelFilter, Wrong> {
 }
 
 fn known(what: &str, word: &str, all: &[&str]) -> Result<(), Wrong> {
-    if all.contains(&word) {
-        return Ok(());
-    }
-    let hint = match nearest(word, all.iter().copied()) {
-        Some(near) => format!("did you mean {near:?}?"),
-        None => format!("known: {}", all.join(", ")),
-    };
-    Err((format!("there is no {what} {word:?}"), hint))
+    if all.contains(&word) { Ok(()) } else { Err(not_known(what, word, all.to_vec())) }
 }
 
 #[cfg(test)]

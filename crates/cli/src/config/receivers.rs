@@ -33,12 +33,8 @@ pub struct Receiver {
     /// Hosts that it may send us to.
     pub redirects: Vec<String>,
     pub timeout_ms: u64,
-}
-
-impl Receiver {
-    pub fn place(&self) -> Result<Place, homing_rooms::webhook::BadPlace> {
-        Place::new(&self.url, &self.private, &self.redirects)
-    }
+    /// What the first three come to.
+    pub place: Place,
 }
 
 fn table(at: &str, value: Value) -> Result<Table, Wrong> {
@@ -58,24 +54,22 @@ impl Receivers {
         for (name, value) in inside {
             let at = format!("webhooks.{name}");
             named(&at, &name)?;
-            let mut receiver = Receiver {
-                url: String::new(),
-                private: Vec::new(),
-                redirects: Vec::new(),
-                timeout_ms: TIMEOUT_MS,
-            };
+            let (mut url, mut timeout_ms) = (String::new(), TIMEOUT_MS);
+            let (mut private, mut redirects) = (Vec::new(), Vec::new());
             for (key, value) in table(&at, value)? {
                 let full = format!("{at}.{key}");
                 match key.as_str() {
-                    "url" => receiver.url = plain(&full, &value)?,
-                    "private" => receiver.private = words(&full, &value)?,
-                    "redirects" => receiver.redirects = words(&full, &value)?,
-                    "timeout" => receiver.timeout_ms = milliseconds(&full, &value)?,
+                    "url" => url = plain(&full, &value)?,
+                    "private" => private = words(&full, &value)?,
+                    "redirects" => redirects = words(&full, &value)?,
+                    "timeout" => timeout_ms = milliseconds(&full, &value)?,
                     _ => return Err(not_known("key", &full, WEBHOOK.to_vec())),
                 }
             }
             let hint = "url = \"https://hooks.example.org/homing\"; private = [\"127.0.0.1\"] to call this machine";
-            receiver.place().map_err(|why| (format!("{at}: {why}"), hint.to_owned()))?;
+            let place = Place::new(&url, &private, &redirects)
+                .map_err(|why| (format!("{at}: {why}"), hint.to_owned()))?;
+            let receiver = Receiver { url, private, redirects, timeout_ms, place };
             self.webhooks.insert(name, receiver);
         }
         Ok(())

@@ -131,11 +131,7 @@ fn webhooks(home: &Home, config: &Config) -> Result<Webhooks, Expected> {
     for (name, receiver) in &config.receivers.webhooks {
         let secret = TokenFile::of_webhook(home, name);
         secret.get()?;
-        let place = receiver.place().map_err(|why| Expected::Config {
-            path: Config::path(home).display().to_string(),
-            what: format!("webhooks.{name}: {why}"),
-            hint: "homing config show".to_owned(),
-        })?;
+        let place = receiver.place.clone();
         let within = Duration::from_millis(receiver.timeout_ms);
         let webhook = Webhook { place, secret: Arc::new(secret), within };
         all.0.insert(name.clone(), Arc::new(webhook));

@@ -76,11 +76,21 @@ fn after_the_last_words_there_are_no_more() {
 #[test]
 fn words_that_were_not_said_go_to_the_next_attempt_and_those_of_an_old_one_change_nothing() {
     let mut stage = Stage::new();
-    let id = stage.talker("echo");
+    let id = stage.launch_running(task("echo").models(&["p/a", "p/b"]).talker());
     stage.say(id, "one", false);
     stage.said(id, 7, 1);
     assert_eq!(stage.to_be_said(id), [(1, false)], "another attempt's word proves nothing");
     assert!(stage.wants(&EffectKey::Say(id, 1, 1)));
+    // Its exit asks for the next model before it was told.
+    stage.exited(id, 75, "");
+    assert_eq!((stage.task(id).attempt, stage.to_be_said(id)), (2, vec![]));
+    stage.start(id);
+    assert_eq!(stage.to_be_said(id), [(1, false)]);
+    assert!(stage.wants(&EffectKey::Say(id, 2, 1)));
+    stage.said(id, 1, 1);
+    assert_eq!(stage.to_be_said(id), [(1, false)], "nor does the old one's");
+    stage.said(id, 2, 1);
+    assert_eq!(stage.to_be_said(id), []);
 }
 
 #[test]

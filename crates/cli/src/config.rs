@@ -1,6 +1,7 @@
 //! `homing.toml` in the home: every default, in one table. What is not known is refused with the nearest.
 
 mod log;
+mod opencode;
 mod receivers;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use toml::{Table, Value};
 use crate::expected::Expected;
 use crate::home::Home;
 pub use log::{Levels, Log};
+pub use opencode::Opencode;
 pub use receivers::Receivers;
 
 const NAME: &str = "homing.toml";
@@ -36,6 +38,7 @@ pub struct Config {
     /// Bytes stored of a result.
     pub result: usize,
     pub http: Http,
+    pub opencode: Opencode,
     pub log: Log,
     pub receivers: Receivers,
     pub presets: BTreeMap<String, Launch>,
@@ -47,8 +50,10 @@ impl Default for Config {
     fn default() -> Self {
         let (presets, named) = (BTreeMap::new(), Vec::new());
         let (limits, http) = (Limits::default(), Http::default());
-        let (receivers, log) = (Receivers::default(), Log::default());
-        Self { limits, spool: SPOOL, result: RESULT, http, log, receivers, presets, named }
+        let (receivers, log, opencode) =
+            (Receivers::default(), Log::default(), Opencode::default());
+        let (spool, result) = (SPOOL, RESULT);
+        Self { limits, spool, result, http, opencode, log, receivers, presets, named }
     }
 }
 
@@ -146,6 +151,12 @@ const KEYS: &[Key] = keys! {
         "beyond_loopback": Yes http.beyond_loopback, "whether other machines may reach it";
         "hosts": Words http.hosts, "names beside localhost that a request may be for";
         "origins": Words http.origins, "web pages that may call: https://example.org";
+    }
+    "opencode" {
+        "url": Text opencode.url, "a server that runs already, on this machine; empty: one is started";
+        "password_env": Text opencode.password_env, "the variable of the daemon that holds that one's password";
+        "command": Words opencode.command, "how one is started; empty: opencode";
+        "env": Words opencode.env, "variables of the daemon that it has, beside those that OpenCode is known to read";
     }
     "log" {
         "level": Text log.level, "error, warn, info, debug or trace; for one target: info,delivery=debug";

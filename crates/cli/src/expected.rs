@@ -33,6 +33,9 @@ pub enum Expected {
     WaitedOut { what: String, hint: String },
     #[error("not all have ended: {} [{}]", listed(.left), Code::CascadeIncomplete.word())]
     Incomplete { left: Vec<TaskId> },
+    /// There is nothing to look into.
+    #[error("{why}")]
+    NoSession { why: String, hint: &'static str },
     #[error("interrupted")]
     Interrupted,
     #[error("{0}")]
@@ -56,6 +59,7 @@ impl Expected {
             Self::Client(error) => answered(error),
             Self::WaitedOut { .. } => 4,
             Self::Incomplete { .. } => refused(Code::CascadeIncomplete),
+            Self::NoSession { .. } => 5,
             Self::Interrupted => INTERRUPTED,
             Self::Home { .. } | Self::Held { .. } => 6,
             Self::Store(error) | Self::Refused(Refused::Store(error)) => match error {
@@ -77,7 +81,7 @@ impl Expected {
     /// What to try.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Usage { hint, .. } => *hint,
+            Self::Usage { hint, .. } | Self::NoSession { hint, .. } => *hint,
             Self::Home { .. } => {
                 "name a directory of your own with --home DIR or HOMING_HOME, or see that this one can be \
                  written to and has space"

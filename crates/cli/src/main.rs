@@ -26,8 +26,8 @@ use clap::Parser;
 use expected::Expected;
 use home::Home;
 use verbs::{
-    answer, asks, cancel, completions, doctor, events, inbox, launch, logs, ls, output, owned,
-    resume, retry, run, send, show, wait, why,
+    adopt, answer, asks, attach, cancel, completions, doctor, events, inbox, launch, logs, ls,
+    output, owned, resume, retry, run, send, show, wait, why,
 };
 
 const AFTER: &str = "\
@@ -65,6 +65,8 @@ enum Verb {
     Cancel(cancel::Args),
     Resume(resume::Args),
     Retry(retry::Args),
+    Adopt(adopt::Args),
+    Attach(attach::Args),
     Asks(asks::Args),
     Answer(answer::Args),
     Inbox(inbox::Args),
@@ -127,6 +129,8 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Verb::Cancel(args) => cancel::run(&home, &args),
         Verb::Resume(args) => resume::run(&home, &args),
         Verb::Retry(args) => retry::run(&home, &args),
+        Verb::Adopt(args) => adopt::run(&home, &args),
+        Verb::Attach(args) => attach::run(&home, &args),
         Verb::Asks(args) => asks::run(&home, &args),
         Verb::Answer(args) => answer::run(&home, &args),
         Verb::Inbox(args) => inbox::run(&home, &args),

@@ -101,6 +101,10 @@ impl Client {
         self.json(Call::post(task_path(task, "/cancel"), body)?).await
     }
 
+    pub async fn adopt(&self, body: &wire::Adopt) -> Result<wire::Accepted, Error> {
+        self.json(Call::post("/v1/adopt", body)?).await
+    }
+
     pub async fn resume(&self, task: &str, body: &wire::Resume) -> Result<wire::Resumed, Error> {
         self.json(Call::post(task_path(task, "/resume"), body)?).await
     }

@@ -51,7 +51,9 @@ macro_rules! body {
     };
 }
 
+mod adopt;
 mod query;
+pub use adopt::*;
 pub use query::*;
 
 /// One word, or several.

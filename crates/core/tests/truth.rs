@@ -682,3 +682,21 @@ fn t25_a_reply_to_the_prompt_that_is_late_or_cut_off_undoes_nothing() {
         assert_eq!(stage.end(a), (State::Completed, Some(Cause::Answered)));
     }
 }
+
+#[test]
+fn activity_is_written_down_at_most_every_five_seconds_however_often_it_is_seen() {
+    let (mut stage, a) = running();
+    let written = |stage: &Stage| {
+        let active =
+            |record: &&TaskRecord| matches!(record, TaskRecord::Seen { fact: Fact::Active, .. });
+        stage.records(a).filter(active).count()
+    };
+    let before = written(&stage);
+    for _ in 0..600 {
+        stage.observe(a, Fact::Active);
+        stage.advance(SECOND / 10);
+    }
+    let lines = written(&stage) - before;
+    assert!((10..=12).contains(&lines), "{lines} lines of 600 in a minute");
+    assert_eq!(stage.state(a), State::Running);
+}

@@ -33,15 +33,20 @@ impl Clock for SystemClock {
     }
 
     fn wall(&self) -> i64 {
-        let ms = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
-        match SystemTime::now().duration_since(UNIX_EPOCH) {
-            Ok(since) => ms(since),
-            Err(before) => -ms(before.duration()),
-        }
+        wall_ms()
     }
 
     fn boot(&self) -> String {
         self.boot.clone()
+    }
+}
+
+/// Milliseconds since the epoch.
+pub(crate) fn wall_ms() -> i64 {
+    let ms = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => ms(since),
+        Err(before) => -ms(before.duration()),
     }
 }
 

@@ -13,7 +13,7 @@ use homing_core::spec::Order;
 use homing_core::words::Tri;
 use homing_hosts::process::ProcessHost;
 use homing_hosts::system::processes::ended;
-use homing_ports::host::{Flight, Host, Opening, Place, Reports};
+use homing_ports::host::{Flight, Host, Opening, Place, Reports, Wanted};
 use homing_shim::claim;
 use homing_shim::processes::{Process, below, parent_of};
 use homing_shim::spec::Spec;
@@ -70,10 +70,11 @@ impl Bench {
         Opening {
             task: task(),
             attempt: 1,
-            name: None,
-            agent: None,
-            model: Some("acme/large".parse().unwrap()),
-            order: Order { command, cwd, ..Order::default() },
+            wanted: Wanted {
+                model: Some("acme/large".parse().unwrap()),
+                order: Order { command, cwd, ..Order::default() },
+                ..Wanted::default()
+            },
             prompt: Vec::new(),
         }
     }
@@ -174,13 +175,13 @@ async fn a_command_ended_by_a_signal_says_which() {
 async fn a_command_that_is_not_there_is_not_started() {
     let bench = Bench::new();
     let mut opening = bench.opening("");
-    opening.order.command = vec!["no-such-program".to_owned()];
+    opening.wanted.order.command = vec!["no-such-program".to_owned()];
     let facts = bench.host.open(opening.clone()).await;
     let [Fact::StartFailed { error }] = &*facts else {
         panic!("{facts:?}");
     };
     assert!(error.message.contains("no-such-program"), "{error:?}");
-    opening.order.command.clear();
+    opening.wanted.order.command.clear();
     assert!(matches!(&*bench.host.open(opening).await, [Fact::StartFailed { .. }]));
 }
 
@@ -188,7 +189,7 @@ async fn a_command_that_is_not_there_is_not_started() {
 async fn a_working_directory_that_is_not_there_is_named() {
     let bench = Bench::new();
     let mut opening = bench.opening("true");
-    opening.order.cwd = Some("/no/such/place".to_owned());
+    opening.wanted.order.cwd = Some("/no/such/place".to_owned());
     let facts = bench.host.open(opening).await;
     let [Fact::StartFailed { error }] = &*facts else {
         panic!("{facts:?}");

@@ -12,7 +12,7 @@ use homing_core::spec::Order;
 use homing_hosts::process::ProcessHost;
 use homing_ports::contract::host::{ANSWER, Does, HostFactory};
 use homing_ports::contract::run::{CASE_MAX, Runner};
-use homing_ports::host::{Flight, Host, Opening};
+use homing_ports::host::{Flight, Host, Opening, Wanted};
 use homing_shim::claim;
 use homing_shim::run_dir::RunDir;
 use tempfile::TempDir;
@@ -62,7 +62,7 @@ impl HostFactory for Commands {
         };
         let order = Order { command, ..Order::default() };
         let prompt = Vec::new();
-        Opening { task, attempt, name: None, agent: None, model: None, order, prompt }
+        Opening { task, attempt, wanted: Wanted { order, ..Wanted::default() }, prompt }
     }
 
     fn release(&mut self, task: TaskId) {

@@ -27,15 +27,23 @@ use homing_core::words::TurnKind;
 /// A future that a port returns.
 pub type Flight<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// What a launch asks of its host, whatever is said in the session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Wanted {
+    pub name: Option<Arc<str>>,
+    pub agent: Option<Arc<str>>,
+    pub model: Option<Model>,
+    pub order: Order,
+    /// The session on the same host that it is to be linked below.
+    pub above: Option<Arc<str>>,
+}
+
 /// What a new session needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
     pub task: TaskId,
     pub attempt: u32,
-    pub name: Option<Arc<str>>,
-    pub agent: Option<Arc<str>>,
-    pub model: Option<Model>,
-    pub order: Order,
+    pub wanted: Wanted,
     /// The text of the first turn.
     pub prompt: Vec<u8>,
 }
@@ -47,6 +55,7 @@ pub struct Prompting {
     pub fence: Fence,
     pub session: Arc<str>,
     pub kind: TurnKind,
+    pub wanted: Wanted,
     pub text: Vec<u8>,
 }
 
@@ -91,12 +100,8 @@ pub trait Host: Send + Sync {
 
     fn caps(&self) -> Caps;
 
-    /// Whether the host knows what a launch names; the error says what it does know.
-    fn check<'a>(
-        &'a self,
-        agent: Option<&'a str>,
-        model: Option<&'a Model>,
-    ) -> Flight<'a, Result<(), String>>;
+    /// Whether the host can do what a launch asks for, and knows what it names; the error says what it does know.
+    fn check(&self, wanted: Wanted) -> Flight<'_, Result<(), String>>;
 
     /// Facts: `SessionMade` (then perhaps `PromptTaken`), `StartFailed`, or `StartUnsure`.
     fn open(&self, opening: Opening) -> Flight<'_, Vec<Fact>>;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use homing_core::fact::{Fact, Fence, Presence};
 use homing_core::ids::{AskId, DebriefId, TaskId};
 use homing_core::input::{DeliveryFact, Input, Outgoing, ParentFact, Receipt, Request};
 use homing_core::limits::Limits;
@@ -15,6 +16,7 @@ use homing_core::reply::Told;
 use homing_core::spec::Spec;
 use homing_core::task::Answer;
 use homing_core::words::{Code, State};
+use homing_ports::host::Place;
 use homing_ports::store::{Reader, StoreError, TaskQuery};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -139,8 +141,9 @@ impl Homing {
     }
 
     /// Takes in a session that was started elsewhere: it is one task, however often it is adopted.
-    pub async fn adopt(&self, launch: Launch, session: &str) -> Result<TaskId, Refused> {
+    pub async fn adopt(&self, launch: Launch, session: &str) -> Result<Launched, Refused> {
         let spec = self.admitted(launch).await?;
+        self.is_there(&spec.brief.host, session).await?;
         let known = TaskQuery {
             session: Some(format!("{}:{session}", spec.brief.host)),
             limit: 1,
@@ -150,7 +153,31 @@ impl Homing {
         let known = known.first().map(|row| row.id);
         let (id, session) = (self.mint(), Arc::from(session));
         let adopt = |request| Input::Adopt { request, id, spec, session, known };
-        the_answer!(self.ask(adopt).await?, Told::Accepted { task, .. } => task)
+        the_answer!(
+            self.ask(adopt).await?,
+            Told::Accepted { task, existing } => Launched { task, existing }
+        )
+    }
+
+    /// A session that its host does not have is not waited for.
+    async fn is_there(&self, host: &str, session: &str) -> Result<(), Refused> {
+        let Some(driver) = self.ports.hosts.get(host) else {
+            return Ok(());
+        };
+        let fence = Fence { attempt: 1, turn: 1 };
+        let place = Place { task: self.mint(), fence, session: Some(session.into()) };
+        let seen = driver.look(place).await;
+        if let Fact::LookFailed { why } = seen {
+            let why = format!("session: {host} could not be asked for it: {why}");
+            return Err(Refused::because(Code::Invalid, why));
+        }
+        if let Fact::Looked { picture } = seen
+            && picture.session == Presence::Missing
+        {
+            let why = format!("session: {host} has none that is called {session:?}");
+            return Err(Refused::because(Code::NotFound, why));
+        }
+        Ok(())
     }
 
     /// Names another place for what could not be told where it was to be.
@@ -166,8 +193,8 @@ impl Homing {
             let why = nearest::unknown("host", launch.host(), known);
             return Err(Refused::because(Code::Invalid, why));
         };
-        for (agent, model) in launch.names() {
-            let known = host.check(agent, model).await;
+        for wanted in launch.wanted() {
+            let known = host.check(wanted).await;
             known.map_err(|why| Refused::because(Code::Invalid, why))?;
         }
         if launch.keeps_stdin() && !host.caps().words {

@@ -8,6 +8,7 @@ use homing_core::payload::Digest;
 use homing_core::refs::{Origin, ParentRef};
 use homing_core::spec::{Brief, Budget, Caps, Model, Order, Overrides, Spec};
 use homing_core::words::Notify;
+use homing_ports::host::Wanted;
 
 /// A launch in the making.
 #[derive(Debug, Clone)]
@@ -199,10 +200,17 @@ impl Launch {
     }
 
     /// What the host is asked about before anything is accepted: the agent with each of the models.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (Option<&str>, Option<&Model>)> {
-        let agent = self.agent.as_deref();
-        let none = self.models.is_empty().then_some((agent, None));
-        none.into_iter().chain(self.models.iter().map(move |model| (agent, Some(model))))
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = Wanted> {
+        let arc = |text: &Option<String>| text.as_deref().map(Arc::from);
+        let (name, agent) = (arc(&self.name), arc(&self.agent));
+        let order = Order { prompt: String::new(), ..self.order.clone() };
+        let wanted = Wanted { name, agent, model: None, order, above: None };
+        let none = self.models.is_empty().then(|| wanted.clone());
+        let each = self
+            .models
+            .iter()
+            .map(move |model| Wanted { model: Some(model.clone()), ..wanted.clone() });
+        none.into_iter().chain(each)
     }
 
     /// The whole request, as the core takes it.

@@ -13,7 +13,7 @@ use homing_core::refs::{Origin, ParentRef};
 use homing_core::spec::Order;
 use homing_core::task::Task;
 use homing_core::words::TurnKind;
-use homing_ports::host::{Opening, Place, Prompting};
+use homing_ports::host::{Opening, Place, Prompting, Wanted};
 use homing_ports::store::{Reader, StoreError};
 
 use crate::codec;
@@ -41,25 +41,46 @@ pub(crate) fn opening(
     if task.attempt != attempt {
         return Ok(None);
     }
-    let mut order: Order = match reader.blob(&names::order(id))? {
+    let mut wanted = wanted(reader, &task)?;
+    // What closed it was said to an attempt before this one, and is said again with all the rest.
+    let closed = task.last_send.is_some_and(|last| !task.sends.contains(&last));
+    wanted.order.stdin_open &= !closed;
+    Ok(Some(Opening { task: id, attempt, wanted, prompt: words_of(reader, &task)? }))
+}
+
+fn wanted(reader: &dyn Reader, task: &Task) -> Result<Wanted, StoreError> {
+    let order: Order = match reader.blob(&names::order(task.id))? {
         Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| StoreError::Damaged {
-            path: names::order(id),
+            path: names::order(task.id),
             what: error.to_string(),
         })?,
         None => Order::default(),
     };
-    // What closed it was said to an attempt before this one, and is said again with all the rest.
-    let closed = task.last_send.is_some_and(|last| !task.sends.contains(&last));
-    order.stdin_open &= !closed;
-    Ok(Some(Opening {
-        task: id,
-        attempt,
+    Ok(Wanted {
         name: task.brief.name.clone(),
         agent: task.brief.agent.clone(),
         model: task.model().cloned(),
         order,
-        prompt: words_of(reader, &task)?,
-    }))
+        above: above(reader, task)?,
+    })
+}
+
+/// The session of its parent, if that lives on the same host.
+fn above(reader: &dyn Reader, task: &Task) -> Result<Option<Arc<str>>, StoreError> {
+    match &*task.parent {
+        ParentRef::Session { host, session, .. } => {
+            Ok((*host == task.brief.host).then(|| Arc::clone(session)))
+        }
+        ParentRef::Task(id) => {
+            let (parent, _) = task_now(reader, *id)?;
+            let same = parent.filter(|parent| parent.brief.host == task.brief.host);
+            Ok(same.and_then(|parent| parent.session.clone()))
+        }
+        ParentRef::None
+        | ParentRef::Inbox { .. }
+        | ParentRef::Conversation(_)
+        | ParentRef::Webhook(_) => Ok(None),
+    }
 }
 
 /// None when the turn is not the current one any more.
@@ -86,7 +107,9 @@ pub(crate) fn prompting(
             None => Vec::new(),
         },
     };
-    Ok(Some(Prompting { task: task.id, fence: place.fence, session, kind: task.turn.kind, text }))
+    let wanted = wanted(reader, &task)?;
+    let kind = task.turn.kind;
+    Ok(Some(Prompting { task: task.id, fence: place.fence, session, kind, wanted, text }))
 }
 
 /// What a new session is told: everything that was said to the task so far, in order, as one text.

@@ -2,6 +2,7 @@
 //!
 //! - `model`: a model on loopback that obeys its prompt, as two APIs.
 //! - `npm`, `pypi`: real programs, installed at fixed versions.
+//! - `opencode`: a real OpenCode, kept apart from the user's.
 //! - `receiver`: a program elsewhere that is told by webhooks.
 //! - `scripted`: a host that obeys scripts, for tests of whatever drives hosts.
 //! - `sequences`: what real hosts were seen to do, as data.
@@ -10,6 +11,7 @@
 
 pub mod model;
 pub mod npm;
+pub mod opencode;
 pub mod pypi;
 pub mod receiver;
 pub mod scripted;

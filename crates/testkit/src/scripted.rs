@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use homing_core::fact::Fact;
 use homing_core::ids::TaskId;
-use homing_core::spec::{Caps, Model};
+use homing_core::spec::Caps;
 use homing_core::task::Answer;
-use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports};
+use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports, Wanted};
 use tokio::sync::Notify;
 
 pub use script::{Act, Fault, Script};
@@ -160,13 +160,9 @@ impl Host for ScriptedHost {
         self.caps
     }
 
-    fn check<'a>(
-        &'a self,
-        agent: Option<&'a str>,
-        _: Option<&'a Model>,
-    ) -> Flight<'a, Result<(), String>> {
-        let known = match (agent, &self.agents) {
-            (Some(agent), Some(agents)) if agents.iter().all(|known| known != agent) => {
+    fn check(&self, wanted: Wanted) -> Flight<'_, Result<(), String>> {
+        let known = match (wanted.agent, &self.agents) {
+            (Some(agent), Some(agents)) if agents.iter().all(|known| **known != *agent) => {
                 Err(format!("agent: there is no {agent:?}; there are {}", agents.join(", ")))
             }
             (Some(_) | None, _) => Ok(()),

@@ -11,7 +11,7 @@ use homing_core::ids::TaskId;
 use homing_core::spec::Order;
 use homing_core::task::Answer;
 use homing_core::words::{Tri, TurnKind};
-use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports};
+use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports, Wanted};
 use homing_testkit::scripted::{Act, Fault, Script, ScriptedHost};
 use tokio::sync::mpsc;
 
@@ -35,12 +35,23 @@ fn task() -> TaskId {
 fn opening(prompt: &str) -> Opening {
     let order = Order { prompt: prompt.to_owned(), ..Order::default() };
     let prompt = prompt.as_bytes().to_vec();
-    Opening { task: task(), attempt: 1, name: None, agent: None, model: None, order, prompt }
+    Opening { task: task(), attempt: 1, wanted: Wanted { order, ..Wanted::default() }, prompt }
+}
+
+fn named(agent: &str) -> Wanted {
+    Wanted { agent: Some(agent.into()), ..Wanted::default() }
 }
 
 fn prompting(session: &Arc<str>, fence: Fence, kind: TurnKind, text: &str) -> Prompting {
     let text = text.as_bytes().to_vec();
-    Prompting { task: task(), fence, session: Arc::clone(session), kind, text }
+    Prompting {
+        task: task(),
+        fence,
+        session: Arc::clone(session),
+        kind,
+        wanted: Wanted::default(),
+        text,
+    }
 }
 
 fn at(session: &Arc<str>, fence: Fence) -> Place {
@@ -293,8 +304,8 @@ async fn an_endless_stream_is_bounded_and_ends_in_a_look() {
 #[tokio::test]
 async fn what_a_launch_names_is_checked_with_suggestions() {
     let host = ScriptedHost::new("scripted").with_agents(&["build", "plan"]);
-    assert_eq!(host.check(Some("plan"), None).await, Ok(()));
-    let why = host.check(Some("paln"), None).await.unwrap_err();
+    assert_eq!(host.check(named("plan")).await, Ok(()));
+    let why = host.check(named("paln")).await.unwrap_err();
     assert!(why.contains("paln") && why.contains("build, plan"), "{why}");
 }
 

@@ -8,7 +8,7 @@ use homing_core::ids::TaskId;
 use homing_core::spec::Order;
 use homing_ports::contract::host::{ANSWER, Does, HostFactory};
 use homing_ports::contract::run::{CASE_MAX, Runner};
-use homing_ports::host::{Flight, Host, Opening};
+use homing_ports::host::{Flight, Host, Opening, Wanted};
 use homing_testkit::scripted::{Fault, ScriptedHost};
 
 struct Scripts {
@@ -33,7 +33,7 @@ impl HostFactory for Scripts {
         };
         let order = Order { prompt: prompt.clone(), ..Order::default() };
         let prompt = prompt.into_bytes();
-        Opening { task, attempt, name: None, agent: None, model: None, order, prompt }
+        Opening { task, attempt, wanted: Wanted { order, ..Wanted::default() }, prompt }
     }
 
     fn release(&mut self, task: TaskId) {

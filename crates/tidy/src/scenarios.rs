@@ -70,6 +70,8 @@ pub enum Process {
 
 /// Folders whose tests run real commands under real shims, mostly below a real daemon.
 const REAL: [&str; 2] = ["crates/cli/tests/", "crates/hosts/tests/"];
+/// The folder whose tests run children on the real OpenCode. How many scenarios they show is counted; none is asked for.
+const OPENCODE: &str = "crates/cli/tests/agents/opencode/";
 
 /// One line of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,8 +211,14 @@ fn unreal(scenarios: &[Scenario], shown: &[Shown]) -> Vec<Finding> {
 
 /// What tests in the folders of real commands show.
 fn really(shown: &[Shown]) -> BTreeSet<Id> {
-    let real = |test: &&Shown| REAL.iter().any(|folder| test.file.starts_with(folder));
+    let real = |test: &&Shown| {
+        REAL.iter().any(|folder| test.file.starts_with(folder)) && !is_on_opencode(test)
+    };
     shown.iter().filter(real).map(|test| test.id).collect()
+}
+
+fn is_on_opencode(test: &Shown) -> bool {
+    test.file.starts_with(OPENCODE)
 }
 
 fn is_missing(scenario: &Scenario, tested: &BTreeSet<Id>) -> bool {
@@ -228,7 +236,12 @@ pub fn table(scenarios: &[Scenario], shown: &[Shown]) -> String {
         let first = scenarios.iter().position(|other| other.id.letter == scenario.id.letter);
         letters.entry(first.unwrap_or_default()).or_default().push(scenario);
     }
-    let rows = letters.values().map(|of_letter| row(of_letter, &tested, &real));
+    let opencode: BTreeSet<Id> =
+        shown.iter().filter(|test| is_on_opencode(test)).map(|test| test.id).collect();
+    let rows = letters.values().map(|of_letter| {
+        let on_opencode = of_letter.iter().filter(|one| opencode.contains(&one.id)).count();
+        row(of_letter, &tested, &real, on_opencode)
+    });
     let cannot = scenarios.iter().filter_map(|scenario| match &scenario.process {
         Process::Cannot(why) => Some(format!("{}: a process cannot show it: {why}\n", scenario.id)),
         Process::No | Process::Yes => None,
@@ -236,7 +249,12 @@ pub fn table(scenarios: &[Scenario], shown: &[Shown]) -> String {
     rows.chain(cannot).collect()
 }
 
-fn row(of_letter: &[&Scenario], tested: &BTreeSet<Id>, real: &BTreeSet<Id>) -> String {
+fn row(
+    of_letter: &[&Scenario],
+    tested: &BTreeSet<Id>,
+    real: &BTreeSet<Id>,
+    on_opencode: usize,
+) -> String {
     let letter = of_letter.first().map_or(' ', |scenario| scenario.id.letter);
     let scenarios = of_letter.iter().copied();
     let (done, open): (Vec<&Scenario>, Vec<&Scenario>) =
@@ -261,7 +279,11 @@ fn row(of_letter: &[&Scenario], tested: &BTreeSet<Id>, real: &BTreeSet<Id>) -> S
         0 => String::new(),
         all => format!(", {} of {all} on real processes", shown.len()),
     };
-    format!("{letter} {} of {}{really}{notes}\n", done.len(), of_letter.len())
+    let opencode = match on_opencode {
+        0 => String::new(),
+        some => format!(", {some} on OpenCode"),
+    };
+    format!("{letter} {} of {}{really}{opencode}{notes}\n", done.len(), of_letter.len())
 }
 
 #[cfg(test)]
@@ -345,6 +367,14 @@ mod tests {
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains(":2: no test shows L2 on real processes"), "{found:?}");
         assert!(found[1].contains(":3: L3 is shown on real processes"), "{found:?}");
+        let elsewhere = [RustFile::new("crates/cli/tests/agents/opencode/a.rs", text(&["l3_c"]))];
+        let found: Vec<Shown> =
+            files(&["l1_a", "l2_b"]).into_iter().chain(shown(&elsewhere)).collect();
+        assert_eq!(check(&scenarios, &found), []);
+        assert!(
+            table(&scenarios, &found)
+                .starts_with("L 3 of 3, 2 of 2 on real processes, 1 on OpenCode\n")
+        );
         assert_eq!(
             table(&scenarios, &files(&["l1_a"])),
             "L 3 of 3, 1 of 2 on real processes (not on real processes: L2)\nA 1 of 1\n\

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use homing_hosts::opencode::OpenCode;
 use homing_hosts::process::ProcessHost;
 use homing_hosts::system::names::Names;
 use homing_hosts::system::{SystemClock, SystemIds};
 use homing_ports::door::Keeps;
+use homing_ports::host::Host;
 use homing_ports::store::TaskQuery;
 use homing_rooms::webhook::{Webhook, Webhooks};
 use homing_runtime::{Homing, Runtime};
@@ -19,6 +21,7 @@ use homing_shim::processes::{Process, call_this};
 use homing_store::SqliteStore;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
@@ -35,6 +38,12 @@ use crate::token::TokenFile;
 
 /// A reader of a stream that takes nothing for so long is let go of.
 const SLOW: Duration = Duration::from_secs(30);
+
+/// A daemon that had nothing to do for so long rests: it lets go of the code that its last work needed.
+const STILL: Duration = Duration::from_secs(30);
+
+/// Tasks that are read at once.
+const PAGE: usize = 500;
 
 /// Between two tries to make a socket where none can be made, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -67,7 +76,9 @@ async fn run(
 ) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let host = home.process_host(config)?;
-    let homing = start(home, config, store, &host, webhooks(home, config)?)?;
+    let opencode = OpenCode::new(config.opencode.settings(), &host).with_result(config.result);
+    let hosts = Hosts { process: host.clone(), opencode: opencode.clone() };
+    let homing = start(home, config, store, hosts, webhooks(home, config)?)?;
     forget(&homing, &host).await.map_err(Expected::from)?;
     let path = socket::place(home).map_err(|why| home.unusable(&why))?;
     let listener = socket::listen(&path).map_err(|why| home.unusable(&why))?;
@@ -81,6 +92,7 @@ async fn run(
     drop(let_go_of_code());
     drop(turn);
     let stops = door.stops.clone();
+    let resting = tokio::spawn(rest(homing.head()));
     let serving = keep_serving(listener, path.clone(), http, door);
     tokio::pin!(serving);
     let mut closing = stops.closing();
@@ -90,6 +102,7 @@ async fn run(
         () = &mut serving => true,
     };
     info!(target: DAEMON, "stopping; what runs goes on");
+    resting.abort();
     stops.stop();
     // Nobody finds it any more; those who wait hear that it stops.
     Note::remove(home);
@@ -99,24 +112,52 @@ async fn run(
             serving.await;
         }
     };
-    tokio::join!(homing.stop(), rest);
+    let (used, ()) = tokio::join!(is_used(&homing, &opencode), rest);
+    homing.stop().await;
+    if !used && let Err(why) = opencode.end().await {
+        warn!(target: DAEMON, %why, "OpenCode's server could not be ended");
+    }
     Ok(())
+}
+
+/// Who runs tasks.
+struct Hosts {
+    process: ProcessHost,
+    opencode: OpenCode,
+}
+
+/// Whether something that goes on without the daemon needs OpenCode's server.
+async fn is_used(homing: &Homing, opencode: &OpenCode) -> bool {
+    let mut query = TaskQuery { living: Some(true), limit: PAGE, ..TaskQuery::default() };
+    loop {
+        let Ok(page) = homing.list(query.clone()).await else {
+            return true;
+        };
+        if page.iter().any(|task| *task.brief.host == *opencode.name()) {
+            return true;
+        }
+        query.before = page.last().map(|task| (task.created.wall, task.id));
+        if page.len() < PAGE {
+            return false;
+        }
+    }
 }
 
 fn start(
     home: &Home,
     config: &Config,
     store: SqliteStore,
-    host: &ProcessHost,
+    hosts: Hosts,
     webhooks: Webhooks,
 ) -> Result<Homing, Expected> {
     let clock = SystemClock::new().map_err(|why| home.unusable(&why))?;
     let ids = SystemIds::new().map_err(|why| home.unusable(&why))?;
     let runtime = Runtime::new(Box::new(store), Arc::new(clock), Arc::new(ids))
         .limits(config.limits.clone())
-        .host(Arc::new(host.clone()))
+        .host(Arc::new(hosts.process.clone()))
+        .host(Arc::new(hosts.opencode))
         // It is told of every end, and lets go of what it kept for the task.
-        .telemetry(Arc::new(host.clone()));
+        .telemetry(Arc::new(hosts.process));
     let rooms = config.receivers.rooms.iter();
     let runtime = rooms.fold(runtime, |runtime, (room, webhook)| match webhooks.0.get(webhook) {
         Some(webhook) => runtime.room(room, Arc::<Webhook>::clone(webhook)),
@@ -240,6 +281,22 @@ async fn keep_serving(listener: UnixListener, path: PathBuf, http: Option<http::
         }
     }
     while serving.join_next().await.is_some() {}
+}
+
+/// Wakes once after work, however much it was, and not again before there is more.
+async fn rest(mut head: watch::Receiver<u64>) {
+    while head.changed().await.is_ok() {
+        loop {
+            head.mark_unchanged();
+            tokio::time::sleep(STILL).await;
+            match head.has_changed() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => return,
+            }
+        }
+        drop(let_go_of_code());
+    }
 }
 
 /// Resolves when another file is at the path, or none.

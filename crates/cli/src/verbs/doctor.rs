@@ -65,6 +65,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     checks.extend(mode(home));
     checks.extend(disk(home));
     checks.push(settings(home));
+    checks.extend(opencode(home));
     checks.extend(serving(home)?);
     checks.extend(ledger(home)?);
     let well = checks.iter().all(|check| check.well);
@@ -126,6 +127,30 @@ fn settings(home: &Home) -> Check {
         Ok(_) => Check::well("settings", "all defaults: there is no homing.toml"),
         Err(why) => Check::not("settings", why.to_string(), why.hint().unwrap_or_default()),
     }
+}
+
+/// The program that `--host opencode` starts; nobody needs it who does not use that.
+fn opencode(home: &Home) -> Option<Check> {
+    let settings = Config::read(home).ok()?.opencode;
+    if !settings.url.is_empty() {
+        return Some(Check::well("opencode", format!("the server at {}", settings.url)));
+    }
+    let words: Vec<&str> = settings.command.iter().map(String::as_str).collect();
+    let (program, before) = words.split_first().unwrap_or((&"opencode", &[]));
+    let asked = std::process::Command::new(program).args(before).arg("--version").output();
+    let version = asked.ok().filter(|said| said.status.success());
+    Some(match version {
+        Some(said) => {
+            let version = String::from_utf8_lossy(&said.stdout);
+            Check::well("opencode", format!("{program} {}", version.trim()))
+        }
+        // One that is named must be there.
+        None if !settings.command.is_empty() => {
+            let hint = "[opencode] command = [\"…\"] in homing.toml";
+            Check::not("opencode", format!("{program} cannot be run"), hint)
+        }
+        None => Check::well("opencode", "not in PATH: --host opencode needs it"),
+    })
 }
 
 /// The daemon, and the socket it is reached at.

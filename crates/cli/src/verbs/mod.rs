@@ -1,7 +1,9 @@
 //! One file per verb.
 
+pub mod adopt;
 pub mod answer;
 pub mod asks;
+pub mod attach;
 pub mod cancel;
 pub mod completions;
 pub mod config;

@@ -6,4 +6,5 @@ mod clients;
 mod conformance;
 mod examples;
 mod home;
+mod opencode;
 mod schemathesis;

@@ -129,8 +129,11 @@ fn options_reach_the_task() {
 #[test]
 fn what_no_host_can_do_is_refused_with_what_to_try() {
     let scene = Scene::new();
+    std::fs::create_dir(&scene.home).unwrap();
+    let settings = "[opencode]\ncommand = [\"no-such-opencode\"]\n";
+    std::fs::write(scene.home.join("homing.toml"), settings).unwrap();
     for (words, says) in [
-        (vec!["launch", "Count the ducks."], "no host is set up that takes one"),
+        (vec!["launch", "Count the ducks."], "no-such-opencode was not started"),
         (vec!["run", "true"], "try: a command: homing run -- CMD"),
         (vec!["launch", "--host", "process", "Count the ducks."], "process runs a command"),
         (vec!["launch", "--host", "proces", "--", "true"], "did you mean \"process\"?"),

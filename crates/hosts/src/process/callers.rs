@@ -55,6 +55,9 @@ impl ProcessHost {
             if let Some(task) = self.task_of_shim(pid) {
                 return Calling::Inside(task);
             }
+            if self.is_server(pid) {
+                return Calling::Unknown;
+            }
             match parent_of(pid) {
                 // The first process of the machine, or of all that can be seen from here.
                 Ok(Some(0 | 1)) => return Calling::Outside,
@@ -63,6 +66,12 @@ impl ProcessHost {
             }
         }
         Calling::Unknown
+    }
+
+    /// Whether it supervises a program that serves many tasks: which of them calls cannot be told from here.
+    fn is_server(&self, pid: i32) -> bool {
+        let run = RunDir::of_shim(pid);
+        run.is_some_and(|run| run.path().parent() == Some(&*self.servers()))
     }
 
     /// A shim has its run's log open, and the run names its shim: only the two together count.

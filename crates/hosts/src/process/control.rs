@@ -19,13 +19,13 @@ const HELLO_MAX: Duration = Duration::from_secs(10);
 const STOP_MAX: Duration = Duration::from_secs(20);
 
 /// A connection to a shim.
-pub(super) struct Control {
+pub(crate) struct Control {
     stream: BufReader<UnixStream>,
     line: String,
 }
 
 impl Control {
-    pub(super) async fn connect(run: &RunDir) -> io::Result<Self> {
+    pub(crate) async fn connect(run: &RunDir) -> io::Result<Self> {
         let stream = run.connect()?;
         stream.set_nonblocking(true)?;
         let stream = BufReader::new(UnixStream::from_std(stream)?);
@@ -40,7 +40,7 @@ impl Control {
     }
 
     /// What it says next; none when it is gone. What is not known here is passed over.
-    pub(super) async fn hear(&mut self) -> io::Result<Option<Said>> {
+    pub(crate) async fn hear(&mut self) -> io::Result<Option<Said>> {
         loop {
             self.line.clear();
             if self.stream.read_line(&mut self.line).await? == 0 {
@@ -58,7 +58,7 @@ impl Control {
 }
 
 /// Gives a run one more frame; resolves when its command has it.
-pub(super) async fn say(run: &RunDir, frame: &Frame) -> io::Result<()> {
+pub(crate) async fn say(run: &RunDir, frame: &Frame) -> io::Result<()> {
     let mut control = Control::connect(run).await?;
     frames::append(run, frame)?;
     control.ask(Ask::Input).await?;
@@ -74,7 +74,7 @@ pub(super) async fn say(run: &RunDir, frame: &Frame) -> io::Result<()> {
 }
 
 /// Ends a run; resolves when its shim is gone.
-pub(super) async fn stop(run: &RunDir, shim: &Process, grace: Duration) -> io::Result<()> {
+pub(crate) async fn stop(run: &RunDir, shim: &Process, grace: Duration) -> io::Result<()> {
     let mut control = Control::connect(run).await;
     let asked = match &mut control {
         Ok(control) => control.ask(Ask::Stop).await.is_ok(),

@@ -20,7 +20,8 @@ pub(super) fn of(
     kept: Option<Vars>,
 ) -> Result<Vec<(OsString, OsString)>, HostError> {
     let missing = |name: &&String| kept.as_ref().is_none_or(|kept| !kept.contains_key(*name));
-    let missing: Vec<&str> = opening.order.env.iter().filter(missing).map(String::as_str).collect();
+    let missing: Vec<&str> =
+        opening.wanted.order.env.iter().filter(missing).map(String::as_str).collect();
     if !missing.is_empty() {
         let why = format!(
             "the values of {} are not kept: they are removed when a task ends; launch it anew",
@@ -39,7 +40,7 @@ pub(super) fn of(
     if let Some((name, value)) = mark.split_once('=') {
         give(name, value.into());
     }
-    if let Some(model) = &opening.model {
+    if let Some(model) = &opening.wanted.model {
         give("HOMING_MODEL", model.to_string().into());
     }
     if let Some(home) = home {

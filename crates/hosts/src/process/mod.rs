@@ -6,10 +6,9 @@
 //! found by its mark and ended, and the attempt was interrupted.
 
 mod callers;
-mod control;
+pub(crate) mod control;
 mod environment;
 mod keep;
-mod nursery;
 mod output;
 mod start;
 mod watch;
@@ -23,10 +22,10 @@ use std::time::Duration;
 
 use homing_core::fact::{ErrorClass, Exit, Fact, HostError, Picture, Presence, TurnRecord};
 use homing_core::ids::TaskId;
-use homing_core::spec::{Caps, Model};
+use homing_core::spec::Caps;
 use homing_core::task::Answer;
 use homing_core::words::Tri;
-use homing_ports::host::{Flight, Host, Opening, Piece, Place, Prompting, Reports, Saying};
+use homing_ports::host::{Flight, Host, Opening, Piece, Place, Prompting, Reports, Saying, Wanted};
 use homing_shim::claim::{self, Taken};
 use homing_shim::processes::{self, Process};
 use homing_shim::record::{self, Ended};
@@ -34,8 +33,8 @@ use homing_shim::run_dir::RunDir;
 use homing_shim::spec::Spec;
 use tokio::task::AbortHandle;
 
+use crate::nursery::Nursery;
 use crate::system;
-use nursery::Nursery;
 use watch::Watch;
 
 /// Between asking a command to end and insisting.
@@ -43,6 +42,9 @@ const GRACE: Duration = Duration::from_secs(5);
 /// Of each output stream of an attempt.
 const SPOOL: u64 = 128 << 20;
 const RESULT: usize = 1 << 20;
+
+/// In the directory of runs.
+const SERVERS: &str = "servers";
 
 const ABORTED: &str = "it was aborted before it started";
 
@@ -117,6 +119,16 @@ impl ProcessHost {
     pub fn with_home(mut self, home: impl Into<OsString>) -> Self {
         self.home = Some(home.into());
         self
+    }
+
+    /// Where programs live that serve many tasks.
+    pub(crate) fn servers(&self) -> PathBuf {
+        self.runs.join(SERVERS)
+    }
+
+    /// Who makes its shims.
+    pub(crate) fn nursery(&self) -> Nursery {
+        self.nursery.clone()
     }
 
     /// Where an attempt's files are.
@@ -319,12 +331,8 @@ impl Host for ProcessHost {
         Caps { plain: true, words: true, ..Caps::default() }
     }
 
-    fn check<'a>(
-        &'a self,
-        agent: Option<&'a str>,
-        _: Option<&'a Model>,
-    ) -> Flight<'a, Result<(), String>> {
-        let known = match agent {
+    fn check(&self, wanted: Wanted) -> Flight<'_, Result<(), String>> {
+        let known = match wanted.agent {
             Some(agent) => {
                 Err(format!("agent: the process host runs commands and knows no agent {agent:?}"))
             }

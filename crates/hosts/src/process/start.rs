@@ -50,7 +50,7 @@ impl ProcessHost {
     }
 
     fn spec(&self, opening: &Opening) -> Result<Spec, HostError> {
-        let order = &opening.order;
+        let order = &opening.wanted.order;
         if order.command.is_empty() {
             let why = "the process host runs a command, and none was given";
             return Err(HostError::new(ErrorClass::Other, "command", why));
@@ -93,7 +93,7 @@ impl ProcessHost {
 fn prepare(run: &RunDir, opening: &Opening, spec: &Spec) -> io::Result<()> {
     run.make()?;
     if spec.reads {
-        let open = opening.order.stdin_open;
+        let open = opening.wanted.order.stdin_open;
         let bytes = if open { line(opening.prompt.clone()) } else { opening.prompt.clone() };
         frames::append(run, &Frame { n: FIRST, bytes, last: !open })?;
     }

@@ -4,32 +4,15 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
+use super::processes::openers;
+
 /// The processes that hold the connection from `local` to `remote`, as far as they can be seen; none when there is no
 /// such connection, or it belongs to nobody any more.
 pub fn holders(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<Vec<i32>>> {
     let Some(inode) = inode(local, remote)? else {
         return Ok(None);
     };
-    let link = format!("socket:[{inode}]");
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc")? {
-        let pid = entry?.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(pid) = pid
-            && holds(pid, &link)
-        {
-            found.push(pid);
-        }
-    }
-    Ok(Some(found))
-}
-
-/// What cannot be looked at is another user's, or gone.
-fn holds(pid: i32, link: &str) -> bool {
-    let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fd")) else {
-        return false;
-    };
-    let names = |path: &Path| std::fs::read_link(path).is_ok_and(|to| to.as_os_str() == link);
-    files.flatten().any(|file| names(&file.path()))
+    openers(Path::new(&format!("socket:[{inode}]"))).map(Some)
 }
 
 fn inode(local: SocketAddr, remote: SocketAddr) -> io::Result<Option<u64>> {

@@ -1,7 +1,8 @@
-//! Waiting for processes to end, without a look now and then. Who a process is, `homing_shim` knows.
+//! Waiting for processes to end, without a look now and then; and what they have open. Who a process is, `homing_shim` knows.
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use homing_shim::processes::Process;
@@ -70,4 +71,29 @@ fn signal_all(processes: &[Process], signal: Signal) -> io::Result<()> {
 )]
 pub(super) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(fd, Interest::READABLE)
+}
+
+/// The processes that have this open, as far as they can be seen.
+pub fn openers(file: &Path) -> io::Result<Vec<i32>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let pid = entry?.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(pid) = pid
+            && open_of(pid).any(|open| open == file)
+        {
+            found.push(pid);
+        }
+    }
+    Ok(found)
+}
+
+/// Where a file of this name lies that a process has open.
+pub fn opens(pid: i32, name: &str) -> Option<PathBuf> {
+    open_of(pid).find(|open| open.file_name().is_some_and(|file| file == name))
+}
+
+/// What cannot be looked at is another user's, or gone.
+fn open_of(pid: i32) -> impl Iterator<Item = PathBuf> {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd"));
+    files.into_iter().flatten().flatten().filter_map(|file| std::fs::read_link(file.path()).ok())
 }

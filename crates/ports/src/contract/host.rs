@@ -147,6 +147,7 @@ fn prompting(opening: &Opening, session: &Arc<str>) -> Prompting {
         fence: Fence { attempt: opening.attempt, turn: 1 },
         session: Arc::clone(session),
         kind: TurnKind::First,
+        wanted: opening.wanted.clone(),
         text: opening.prompt.clone(),
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use homing_core::fact::Fact;
 use homing_core::ids::TaskId;
 use homing_core::input::{DeliveryFact, ParentFact, PostFact};
-use homing_core::spec::{Caps, Model};
+use homing_core::spec::Caps;
 use homing_core::task::Answer;
-use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports};
+use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports, Wanted};
 use homing_ports::parent::{Delivery, Message, Parent, Room};
 use homing_runtime::{Launch, Origin, ParentRef, State};
 
@@ -29,11 +29,7 @@ impl Host for Stuck {
         Caps { prompts: true, goes_on: true, ..Caps::default() }
     }
 
-    fn check<'a>(
-        &'a self,
-        _: Option<&'a str>,
-        _: Option<&'a Model>,
-    ) -> Flight<'a, Result<(), String>> {
+    fn check(&self, _: Wanted) -> Flight<'_, Result<(), String>> {
         Box::pin(std::future::ready(Ok(())))
     }
 

@@ -2,7 +2,7 @@
 
 use homing_core::words::Code;
 use homing_ports::store::TaskQuery;
-use homing_runtime::{Caller, Launch, Notify, Refused, State};
+use homing_runtime::{Caller, Launch, Launched, Notify, Refused, State};
 use homing_testkit::scripted::ScriptedHost;
 
 use crate::faulty::Fault;
@@ -169,7 +169,8 @@ async fn a1_a_session_is_found_in_the_ledger_when_its_task_left_memory() {
     let id = launch(&homing, ask("Count.").parent(homing_runtime::ParentRef::None)).await;
     let session = settled(&homing, id).await.session.unwrap();
     let homing = stage.restart(&homing).await;
-    assert_eq!(soon(homing.adopt(ask("Watch."), &session)).await, Ok(id));
+    let adopted = soon(homing.adopt(ask("Watch."), &session)).await;
+    assert_eq!(adopted, Ok(Launched { task: id, existing: true }));
     soon(homing.stop()).await;
 }
 

@@ -71,13 +71,20 @@ pub(crate) async fn launch(
 ) -> Answer<Response> {
     let mut body = preset(&door, body)?;
     let key = idempotency_key(&headers, body.key.take())?;
+    let unnamed = body.host.is_none() && body.command.is_empty();
     let vars = vars(&mut body)?;
     let (launch, parent) = ordered(&door, by, body, &vars).await?;
     let launch = match &key {
         Some(key) => launch.key(key),
         None => launch,
     };
-    let Launched { task, existing } = decided(&door, by, launch, vars.all).await?;
+    let launched = decided(&door, by, launch, vars.all).await;
+    // Perhaps it was not meant to be one.
+    let launched = launched.map_err(|problem| match unnamed {
+        true => problem.hint("a command: homing run -- CMD"),
+        false => problem,
+    });
+    let Launched { task, existing } = launched?;
     let place = format!("/v1/tasks/{task}");
     let told = accepted(&wire::Accepted { id: task, existing, parent });
     Ok(([(header::LOCATION, place)], told).into_response())
@@ -118,7 +125,8 @@ fn idempotency_key(headers: &HeaderMap, said: Option<String>) -> Answer<Option<S
 }
 
 /// The values that the child gets, and the names that were asked for.
-struct Given {
+#[derive(Default)]
+pub(super) struct Given {
     names: Vec<String>,
     all: Vars,
 }
@@ -156,7 +164,7 @@ fn vars(body: &mut wire::Launch) -> Answer<Given> {
 /// Sets one text of a launch.
 type Set = fn(Launch, &str) -> Launch;
 
-async fn ordered(
+pub(super) async fn ordered(
     door: &Door,
     by: By,
     body: wire::Launch,

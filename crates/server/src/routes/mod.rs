@@ -1,6 +1,7 @@
 //! One file per verb, which says its own path; this one has the list of them.
 
 mod ack;
+mod adopt;
 mod answer;
 mod asks;
 mod cancel;
@@ -71,6 +72,7 @@ fn with_tools(door: &Door) -> Router<Door> {
 served! {
     list::list,
     launch::launch,
+    adopt::adopt,
     show::show,
     output::output,
     why::why,

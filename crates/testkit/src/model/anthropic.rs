@@ -46,7 +46,7 @@ pub fn reply(asked: &Asked) -> Reply {
     )];
     let (mut content, mut stop) = (Vec::new(), "end_turn");
     let mut finishes = true;
-    for act in acts(&asked.prompt, asked.results) {
+    for act in acts(&asked.prompt, asked.results, &asked.model) {
         let index = content.len();
         match act {
             Act::Say(text) => {

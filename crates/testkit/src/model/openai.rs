@@ -36,7 +36,7 @@ pub fn reply(asked: &Asked) -> Reply {
     let mut parts = vec![chunk(json!({"role": "assistant", "content": ""}), None)];
     let (mut said, mut calls, mut finish) = (String::new(), Vec::new(), "stop");
     let mut finishes = true;
-    for act in acts(&asked.prompt, asked.results) {
+    for act in acts(&asked.prompt, asked.results, &asked.model) {
         match act {
             Act::Say(text) => {
                 parts.push(chunk(json!({"content": text}), None));

@@ -12,6 +12,7 @@
 //! @empty                    ends well with nothing said
 //! @status CODE [SECONDS]    refuses with this status; SECONDS: when to try again
 //! @overflow                 refuses because the prompt is too long
+//! @for MODEL                what follows is for this model alone, up to the next `@for`; `@for *`: for every one
 //! ```
 //!
 //! A prompt without any such line is answered with `ok`. A model keeps nothing between requests: how far it has come is told by
@@ -35,11 +36,18 @@ pub enum Act {
 }
 
 /// What is done in one request.
-pub fn acts(prompt: &str, results: usize) -> Vec<Act> {
+pub fn acts(prompt: &str, results: usize, model: &str) -> Vec<Act> {
     let mut parts: Vec<Vec<Act>> = vec![Vec::new()];
+    let mut heard = true;
     for line in prompt.lines() {
         let line = line.trim();
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        if word == "@for" {
+            heard = rest == "*" || rest == model;
+        }
+        if !heard {
+            continue;
+        }
         let act = match word {
             "@say" => Act::Say(rest.to_owned()),
             "@tool" | "@loop" => tool(rest),
@@ -87,19 +95,32 @@ mod tests {
 
     use super::*;
 
+    fn acts_of(prompt: &str, results: usize) -> Vec<Act> {
+        acts(prompt, results, "one")
+    }
+
+    #[test]
+    fn some_lines_are_for_one_model_alone() {
+        let prompt = "@for one\n@status 429\n@for two\n@say two\n@for *\n@say both";
+        let say = |text: &str| Act::Say(text.to_owned());
+        assert_eq!(acts(prompt, 0, "two"), [say("two"), say("both")]);
+        assert_eq!(acts(prompt, 0, "three"), [say("both")]);
+        assert_eq!(acts(prompt, 0, "one").len(), 2);
+    }
+
     #[test]
     fn a_script_goes_on_after_each_result() {
         let prompt =
             "For people.\n@say one\n@tool look {\"at\": 1}\n  @say two\n@tool end\n@say three";
         let say = |text: &str| Act::Say(text.to_owned());
         let tool = |name: &str, input| Act::Tool { name: name.to_owned(), input };
-        assert_eq!(acts(prompt, 0), [say("one"), tool("look", json!({"at": 1}))]);
-        assert_eq!(acts(prompt, 1), [say("two"), tool("end", json!({}))]);
-        assert_eq!(acts(prompt, 2), [say("three")]);
-        assert_eq!(acts(prompt, 9), [say("three")]);
-        assert_eq!(acts("Hello.", 0), [say("ok")]);
+        assert_eq!(acts_of(prompt, 0), [say("one"), tool("look", json!({"at": 1}))]);
+        assert_eq!(acts_of(prompt, 1), [say("two"), tool("end", json!({}))]);
+        assert_eq!(acts_of(prompt, 2), [say("three")]);
+        assert_eq!(acts_of(prompt, 9), [say("three")]);
+        assert_eq!(acts_of("Hello.", 0), [say("ok")]);
         let endless = "@loop same {}\n@say never";
-        assert_eq!(acts(endless, 0), acts(endless, 40));
-        assert_eq!(acts("@status 429 7", 0), [Act::Status { code: 429, after: Some(7) }]);
+        assert_eq!(acts_of(endless, 0), acts_of(endless, 40));
+        assert_eq!(acts_of("@status 429 7", 0), [Act::Status { code: 429, after: Some(7) }]);
     }
 }

@@ -10,7 +10,7 @@ use super::{
     ANSWER, Does, FENCE, HostFactory, Inbox, assert_answered, begin, end_of, ended, run_to_end,
     task,
 };
-use crate::host::{Host, Place};
+use crate::host::{Host, Place, Wanted};
 
 fn no_session() -> Place {
     Place { task: task(1), fence: FENCE, session: Some("no such session".into()) }
@@ -150,7 +150,8 @@ pub async fn r5_garbage_is_answered_and_never_panics(factory: &mut dyn HostFacto
         assert!(matches!(stopped, Fact::Stopped | Fact::StopRefused { .. }), "{stopped:?}");
         assert!(host.answer(place.clone(), session, &Answer::Text(session.into())).await.is_err());
         drop(host.transcript(place.clone()).await);
-        drop(host.check(Some(session), None).await);
+        let wanted = Wanted { agent: Some(session.into()), ..Wanted::default() };
+        drop(host.check(wanted).await);
         host.watch(place, Inbox::new());
         host.unwatch(task(1), 1);
     }

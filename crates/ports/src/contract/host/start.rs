@@ -4,7 +4,7 @@ use homing_core::fact::{Fact, Fence};
 use homing_core::words::TurnKind;
 
 use super::{ANSWER, Does, HostFactory, Inbox, begin, ended, prompting, run_to_end, session, task};
-use crate::host::Prompting;
+use crate::host::{Prompting, Wanted};
 
 pub async fn l12_the_same_attempt_opened_twice_is_one_session(factory: &mut dyn HostFactory) {
     let host = factory.host();
@@ -71,6 +71,7 @@ pub async fn a_prompt_to_no_session_is_not_taken(factory: &mut dyn HostFactory) 
             fence: Fence { attempt: 1, turn: 1 },
             session: "no such session".into(),
             kind: TurnKind::First,
+            wanted: Wanted::default(),
             text: b"Hello?".to_vec(),
         })
         .await;
@@ -79,6 +80,6 @@ pub async fn a_prompt_to_no_session_is_not_taken(factory: &mut dyn HostFactory) 
 
 pub async fn a_launch_that_names_nothing_special_is_fine(factory: &mut dyn HostFactory) {
     let host = factory.host();
-    assert_eq!(host.check(None, None).await, Ok(()));
+    assert_eq!(host.check(Wanted::default()).await, Ok(()));
     assert!(!host.name().is_empty());
 }

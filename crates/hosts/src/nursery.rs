@@ -15,20 +15,20 @@ use tokio::process::Command;
 
 /// Whom shims are asked of. It ends when the last one who may ask is gone.
 #[derive(Debug, Clone)]
-pub(super) struct Nursery {
+pub(crate) struct Nursery {
     /// How it is started.
     command: Arc<[OsString]>,
     at: Arc<Mutex<Option<Arc<UnixStream>>>>,
 }
 
 impl Nursery {
-    pub(super) fn new(command: Vec<OsString>) -> Self {
+    pub(crate) fn new(command: Vec<OsString>) -> Self {
         Self { command: command.into(), at: Arc::default() }
     }
 
     /// Has a shim made for this run, and waits for its one line; it goes on whatever becomes of this process. Nothing
     /// is said by one that was killed before it could.
-    pub(super) async fn shim_of(&self, run: &RunDir) -> io::Result<String> {
+    pub(crate) async fn shim_of(&self, run: &RunDir) -> io::Result<String> {
         let before = self.open()?;
         match ask(&before, run).await {
             Ok(said) if !said.is_empty() => Ok(said),

@@ -1,0 +1,310 @@
+//! What the stored messages say of one turn. Pure: nothing here asks, waits or judges.
+
+use homing_core::fact::{Call, End, Finish, TurnRecord};
+use homing_core::ids::TaskId;
+use homing_core::payload::{Digest, Payload};
+use homing_core::spec::Spend;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::errors::Failure;
+
+/// One message with its parts.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Message {
+    pub info: Info,
+    #[serde(default)]
+    pub parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Info {
+    pub id: String,
+    pub role: String,
+    #[serde(default, rename = "parentID")]
+    pub parent: Option<String>,
+    #[serde(default)]
+    pub time: Times,
+    #[serde(default)]
+    pub finish: Option<String>,
+    #[serde(default)]
+    pub error: Option<Failure>,
+    #[serde(default)]
+    pub cost: f64,
+    #[serde(default)]
+    pub tokens: Tokens,
+    /// Of an answer: whether it only sums up what was said before. Of a prompt, something else.
+    #[serde(default)]
+    summary: Value,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Times {
+    #[serde(default)]
+    pub created: Option<f64>,
+    #[serde(default)]
+    pub completed: Option<f64>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Tokens {
+    input: f64,
+    output: f64,
+    reasoning: f64,
+    cache: Cache,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Cache {
+    read: f64,
+    write: f64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Part {
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(default)]
+    pub text: Option<String>,
+    #[serde(default)]
+    pub synthetic: bool,
+    #[serde(default)]
+    pub ignored: bool,
+    #[serde(default)]
+    pub tool: Option<String>,
+    #[serde(default, rename = "callID")]
+    pub call: Option<String>,
+    #[serde(default, rename = "messageID")]
+    message: Option<String>,
+    #[serde(default)]
+    pub state: ToolState,
+    #[serde(default)]
+    pub metadata: Value,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ToolState {
+    pub status: String,
+    pub input: Value,
+    pub output: Value,
+    pub error: Option<String>,
+}
+
+/// What a prompt of ours carries beside its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub task: TaskId,
+    pub attempt: u32,
+    pub turn: u32,
+    /// The program that took it.
+    pub server: String,
+}
+
+impl Mark {
+    pub(super) fn json(&self) -> Value {
+        serde_json::json!({"homing": {
+            "task": self.task.to_string(), "attempt": self.attempt, "turn": self.turn,
+            "server": self.server,
+        }})
+    }
+
+    fn read(metadata: &Value) -> Option<Self> {
+        let ours = &metadata["homing"];
+        let number = |name: &str| u32::try_from(ours[name].as_u64()?).ok();
+        Some(Self {
+            task: ours["task"].as_str()?.parse().ok()?,
+            attempt: number("attempt")?,
+            turn: number("turn")?,
+            server: ours["server"].as_str()?.to_owned(),
+        })
+    }
+}
+
+impl Message {
+    pub(super) fn mark(&self) -> Option<Mark> {
+        self.parts.iter().find_map(|part| Mark::read(&part.metadata))
+    }
+
+    pub(super) fn is_prompt(&self) -> bool {
+        self.info.role == "user"
+    }
+
+    /// A prompt that nobody wrote.
+    fn goes_on(&self) -> bool {
+        let own = |part: &Part| part.synthetic || part.kind == "compaction";
+        self.is_prompt() && !self.parts.is_empty() && self.parts.iter().all(own)
+    }
+
+    fn is_answer(&self) -> bool {
+        self.info.role == "assistant" && self.info.summary != Value::Bool(true)
+    }
+
+    fn tools(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| part.kind == "tool")
+    }
+
+    /// What it says to people.
+    pub(super) fn text(&self) -> String {
+        let said = |part: &&Part| part.kind == "text" && !part.synthetic && !part.ignored;
+        let texts = self.parts.iter().filter(said).filter_map(|part| part.text.as_deref());
+        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// A turn as the stored messages show it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Turn {
+    pub record: TurnRecord,
+    pub calls: Vec<Call>,
+    /// The program that took the prompt, where the prompt says so.
+    pub server: Option<String>,
+    /// When its last answer was begun, in milliseconds since the epoch.
+    pub answered: Option<f64>,
+    /// Set when nothing answers it any more though its record is open: what stopped it.
+    pub stopped: Option<Stopped>,
+}
+
+/// Why an open record stays so, if the session does nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// A tool was refused, and nothing was said after it.
+    Refused,
+    /// Somebody stopped it before anything was said.
+    Aborted,
+    /// Somebody else's prompt took its place.
+    Overtaken,
+    /// Nothing answered it.
+    Unanswered,
+}
+
+/// The turn that began with the prompt of this name.
+pub(super) fn turn(messages: &[Message], prompt: &str, most: usize) -> Turn {
+    let Some(at) = messages.iter().position(|message| message.info.id == prompt) else {
+        return Turn {
+            record: TurnRecord::Absent,
+            calls: Vec::new(),
+            server: None,
+            answered: None,
+            stopped: None,
+        };
+    };
+    let server = messages[at].mark().map(|mark| mark.server);
+    // What OpenCode itself says in between, when it sums up what was said, is of the same turn.
+    let own = messages[at + 1..].iter().filter(|message| message.goes_on());
+    let names: Vec<&str> =
+        std::iter::once(prompt).chain(own.map(|message| message.info.id.as_str())).collect();
+    let ours = |message: &&Message| {
+        message.is_answer() && message.info.parent.as_deref().is_some_and(|id| names.contains(&id))
+    };
+    let answers: Vec<&Message> = messages[at..].iter().filter(ours).collect();
+    let calls = answers.iter().flat_map(|answer| answer.tools()).filter_map(running).collect();
+    let tools_ran = answers.iter().any(|answer| answer.tools().next().is_some());
+    let overtaken = messages[at + 1..].iter().any(|m| m.is_prompt() && !m.goes_on());
+    let ended = answers.last().and_then(|last| end(last));
+    let (record, stopped) = match ended {
+        Some((finish, error)) => {
+            // What was said last before it broke off is better than nothing.
+            let last = answers.last().map(|answer| answer.text()).unwrap_or_default();
+            let before = || answers.iter().rev().map(|each| each.text()).find(|t| !t.is_empty());
+            let clean = finish == Finish::Stop && error.is_none();
+            let text = if clean || !last.is_empty() { last } else { before().unwrap_or_default() };
+            let text = (!text.is_empty()).then(|| Payload::bounded(text.as_bytes(), most));
+            (TurnRecord::Ended(End { finish, error, text, tools_ran }), None)
+        }
+        None => (TurnRecord::Open, why_open(answers.last().copied(), overtaken)),
+    };
+    let answered = answers.last().and_then(|last| last.info.time.created);
+    Turn { record, calls, server, answered, stopped }
+}
+
+/// The end that an answer shows: one with tools in it is not the last, whatever it says.
+fn end(last: &Message) -> Option<(Finish, Option<homing_core::fact::HostError>)> {
+    last.info.time.completed?;
+    if let Some(error) = &last.info.error {
+        return Some(match error.name.as_str() {
+            _ if error.is_abort() => (Finish::Cancelled, None),
+            "MessageOutputLengthError" => (Finish::Length, None),
+            "ContentFilterError" => (Finish::Refusal, None),
+            _ => (Finish::Unknown, Some(error.told())),
+        });
+    }
+    match last.info.finish.as_deref()? {
+        "tool-calls" | "unknown" => None,
+        _ if last.tools().next().is_some() => None,
+        "stop" => Some((Finish::Stop, None)),
+        "length" => Some((Finish::Length, None)),
+        "content-filter" => Some((Finish::Refusal, None)),
+        _ => Some((Finish::Unknown, None)),
+    }
+}
+
+fn why_open(last: Option<&Message>, overtaken: bool) -> Option<Stopped> {
+    if overtaken {
+        return Some(Stopped::Overtaken);
+    }
+    let Some(last) = last else {
+        return Some(Stopped::Unanswered);
+    };
+    last.info.time.completed?;
+    let refused = last.tools().any(|part| part.state.status == "error");
+    Some(if refused { Stopped::Refused } else { Stopped::Aborted })
+}
+
+fn running(part: &Part) -> Option<Call> {
+    matches!(part.state.status.as_str(), "pending" | "running").then(|| call(part))?
+}
+
+/// A tool part as a call; the same for every sight of it.
+pub(super) fn call(part: &Part) -> Option<Call> {
+    let (id, tool) = (part.call.as_deref()?, part.tool.as_deref()?);
+    let known = part.state.status != "pending";
+    let input = known.then(|| number(format!("{tool} {}", part.state.input).as_bytes()));
+    // A model may give the same name to a call of each of its answers.
+    let id = number(format!("{} {id}", part.message.as_deref().unwrap_or_default()).as_bytes());
+    Some(Call { id, tool: tool.into(), input })
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    let digest = Digest::of(bytes).0;
+    digest[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+/// The latest prompt of this attempt.
+pub(super) fn latest(messages: &[Message], task: TaskId, attempt: u32) -> Option<Mark> {
+    let ours = |mark: &Mark| mark.task == task && mark.attempt == attempt;
+    messages.iter().rev().filter(|message| message.is_prompt()).find_map(|m| m.mark().filter(ours))
+}
+
+/// What the answers to this attempt's prompts used.
+pub(super) fn spent(messages: &[Message], task: TaskId, attempt: u32) -> Spend {
+    let ours: Vec<&str> = messages
+        .iter()
+        .filter(|message| {
+            message.mark().is_some_and(|mark| mark.task == task && mark.attempt == attempt)
+        })
+        .map(|message| message.info.id.as_str())
+        .collect();
+    let of_ours =
+        |message: &&Message| message.info.parent.as_deref().is_some_and(|id| ours.contains(&id));
+    messages.iter().filter(of_ours).fold(Spend::default(), |sum, message| {
+        let tokens = &message.info.tokens;
+        let cache = tokens.cache.read + tokens.cache.write;
+        sum.plus(Spend {
+            calls: message.tools().count() as u64,
+            tokens: whole(tokens.input + tokens.output + tokens.reasoning + cache),
+            cost: whole(message.info.cost * 1e6),
+        })
+    })
+}
+
+/// What is no number, or below nothing, is nothing.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded before")]
+fn whole(amount: f64) -> u64 {
+    if amount.is_finite() { amount.clamp(0.0, 1e15).round() as u64 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests;

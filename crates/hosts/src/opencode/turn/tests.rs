@@ -1,0 +1,164 @@
+//! Records as OpenCode was seen to write them.
+
+use homing_core::fact::{ErrorClass, Fence};
+use serde_json::json;
+
+use super::super::ids;
+use super::*;
+
+const OURS: Fence = Fence { attempt: 1, turn: 1 };
+
+fn task() -> TaskId {
+    TaskId::from_bits(7)
+}
+
+fn prompt() -> Value {
+    let mark = Mark { task: task(), attempt: 1, turn: 1, server: "one".to_owned() };
+    json!({
+        "info": {"id": ids::message(task(), OURS), "role": "user", "time": {"created": 1},
+            "summary": {"diffs": []}},
+        "parts": [{"type": "text", "text": "Hello.", "metadata": mark.json()}]
+    })
+}
+
+/// An answer to our prompt; `more` goes over what it says by itself.
+fn answer(more: Value, parts: Value) -> Value {
+    let mut info = json!({
+        "id": "msg_a", "role": "assistant", "parentID": ids::message(task(), OURS),
+        "time": {"created": 2, "completed": 3}, "cost": 0.000_002,
+        "tokens": {"input": 10, "output": 5, "reasoning": 0, "cache": {"read": 1, "write": 0}}
+    });
+    for (name, value) in more.as_object().unwrap() {
+        info[name] = value.clone();
+    }
+    json!({"info": info, "parts": parts})
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn tool(id: &str, status: &str) -> Value {
+    json!({"type": "tool", "tool": "bash", "callID": id,
+        "state": {"status": status, "input": {"command": "true"}}})
+}
+
+fn messages(all: &[Value]) -> Vec<Message> {
+    all.iter().map(|message| serde_json::from_value(message.clone()).unwrap()).collect()
+}
+
+fn read(all: &[Value]) -> Turn {
+    turn(&messages(all), &ids::message(task(), OURS), 1 << 20)
+}
+
+fn ended(all: &[Value]) -> End {
+    let record = read(all).record;
+    let TurnRecord::Ended(end) = record else {
+        unreachable!("{record:?}");
+    };
+    end
+}
+
+fn said(end: &End) -> Option<String> {
+    end.text.as_ref().map(|text| String::from_utf8(text.bytes.to_vec()).unwrap())
+}
+
+#[test]
+fn a_turn_has_ended_with_its_own_last_answer() {
+    let end = ended(&[prompt(), answer(json!({"finish": "stop"}), json!([text("4")]))]);
+    assert_eq!((end.finish, said(&end).as_deref()), (Finish::Stop, Some("4")));
+    assert!(end.error.is_none() && !end.tools_ran);
+    for (word, finish) in [
+        ("length", Finish::Length),
+        ("content-filter", Finish::Refusal),
+        ("other", Finish::Unknown),
+    ] {
+        assert_eq!(ended(&[prompt(), answer(json!({"finish": word}), json!([]))]).finish, finish);
+    }
+}
+
+#[test]
+fn without_our_prompt_or_an_end_nothing_has_ended() {
+    let other = json!({"finish": "stop", "parentID": "msg_other"});
+    let open = json!({"finish": null, "time": {"created": 2}});
+    assert_eq!(read(&[]).record, TurnRecord::Absent);
+    assert_eq!(read(&[prompt()]).stopped, Some(Stopped::Unanswered));
+    assert_eq!(read(&[prompt(), answer(other, json!([text("4")]))]).record, TurnRecord::Open);
+    let open = read(&[prompt(), answer(open, json!([tool("call_1", "running")]))]);
+    assert_eq!((open.record, open.stopped, open.calls.len()), (TurnRecord::Open, None, 1));
+    assert_eq!(open.server.as_deref(), Some("one"));
+}
+
+#[test]
+fn an_answer_with_tools_is_not_the_last_whatever_it_says() {
+    for finish in ["tool-calls", "stop", "unknown"] {
+        let step = answer(json!({"finish": finish}), json!([tool("call_1", "completed")]));
+        assert_eq!(read(&[prompt(), step.clone()]).record, TurnRecord::Open, "{finish}");
+        let last = answer(json!({"finish": "stop"}), json!([text("done")]));
+        let end = ended(&[prompt(), step, last]);
+        assert!(end.tools_ran && end.finish == Finish::Stop, "{finish}");
+    }
+}
+
+#[test]
+fn t8_an_error_ends_a_turn_and_what_was_said_before_is_kept() {
+    let error =
+        json!({"error": {"name": "APIError", "data": {"message": "no", "statusCode": 401}}});
+    let end = ended(&[prompt(), answer(error, json!([text("half")]))]);
+    assert_eq!(said(&end).as_deref(), Some("half"));
+    assert_eq!(end.error.unwrap().class, ErrorClass::Auth);
+    let aborted = json!({"error": {"name": "MessageAbortedError", "data": {"message": "Aborted"}}});
+    let step = answer(
+        json!({"finish": "tool-calls"}),
+        json!([text("I look."), tool("call_1", "completed")]),
+    );
+    let end = ended(&[prompt(), step, answer(aborted, json!([]))]);
+    assert_eq!((end.finish, said(&end).as_deref()), (Finish::Cancelled, Some("I look.")));
+}
+
+#[test]
+fn what_stopped_an_open_turn_is_told() {
+    let refused = answer(json!({"finish": "tool-calls"}), json!([tool("call_1", "error")]));
+    assert_eq!(read(&[prompt(), refused.clone()]).stopped, Some(Stopped::Refused));
+    assert_eq!(read(&[prompt(), answer(json!({}), json!([]))]).stopped, Some(Stopped::Aborted));
+    let person = json!({"info": {"id": "msg_p", "role": "user"}, "parts": [text("And this?")]});
+    assert_eq!(read(&[prompt(), refused, person]).stopped, Some(Stopped::Overtaken));
+}
+
+#[test]
+fn t22_a_turn_goes_on_after_its_context_was_compacted() {
+    let sums_up = json!({"info": {"id": "msg_c", "role": "user"}, "parts": [{"type": "compaction", "auto": true}]});
+    let summary = answer(
+        json!({"finish": "stop", "parentID": "msg_c", "summary": true}),
+        json!([text("So far: nothing.")]),
+    );
+    let goes_on = json!({"info": {"id": "msg_g", "role": "user"},
+        "parts": [{"type": "text", "text": "Continue.", "synthetic": true}]});
+    let last = answer(json!({"finish": "stop", "parentID": "msg_g"}), json!([text("4")]));
+    let half = [prompt(), sums_up, summary];
+    let seen = read(&half);
+    assert_eq!((seen.record, seen.stopped), (TurnRecord::Open, Some(Stopped::Unanswered)));
+    let [first, second, third] = half;
+    let end = ended(&[first, second, third, goes_on, last]);
+    assert_eq!(said(&end).as_deref(), Some("4"));
+}
+
+#[test]
+fn what_was_used_is_counted_for_the_attempt_alone() {
+    let ours = answer(json!({"finish": "stop"}), json!([tool("call_1", "completed")]));
+    let other = answer(json!({"finish": "stop", "parentID": "msg_other"}), json!([]));
+    let all = messages(&[prompt(), ours, other]);
+    assert_eq!(spent(&all, task(), 1), Spend { calls: 1, tokens: 16, cost: 2 });
+    assert_eq!(spent(&all, task(), 2), Spend::default());
+    assert_eq!(latest(&all, task(), 1).unwrap().turn, 1);
+    assert_eq!(latest(&all, task(), 2), None);
+}
+
+#[test]
+fn b3_one_call_is_one_however_often_it_is_seen() {
+    let part = |status| serde_json::from_value::<Part>(tool("call_1", status)).unwrap();
+    let (pending, running) = (call(&part("pending")).unwrap(), call(&part("running")).unwrap());
+    assert_eq!(pending.id, running.id);
+    assert!(pending.input.is_none() && running.input.is_some());
+    assert_eq!(running, call(&part("completed")).unwrap());
+}

@@ -508,6 +508,19 @@ fn g12_a_chain_of_ten_comes_home_hop_by_hop_each_once() {
 }
 
 #[test]
+fn g11_a_task_does_not_wait_for_what_an_operator_brought_elsewhere() {
+    let mut stage = Stage::new();
+    let top = stage.launch_running(task("top"));
+    let below = stage.launch_running(task("below").by(top));
+    stage.answer(top, "started it");
+    stage.cancel(below);
+    stage.advance(30 * SECOND);
+    assert_eq!(stage.states(&[top, below]), [State::WaitingChildren, State::Lost]);
+    assert_eq!(stage.reroute(below, GROUP), Told::Rerouted { task: below });
+    assert_eq!(stage.state(top), State::Completed);
+}
+
+#[test]
 fn g12_a_cycle_of_parents_is_refused() {
     let mut stage = Stage::new();
     let a = stage.launch_running(task("a"));

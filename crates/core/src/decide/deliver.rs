@@ -200,7 +200,8 @@ impl Case<'_> {
         self.out.reply(request, Told::Acked { known });
     }
 
-    fn ack_notice(&mut self, task: TaskId, generation: u32) -> bool {
+    /// One end has its receipt; a task that was owed it does not wait for it any more.
+    pub(super) fn ack_notice(&mut self, task: TaskId, generation: u32) -> bool {
         let Some(notice) = self.world.task(task).and_then(|task| task.notice(generation)) else {
             return false;
         };

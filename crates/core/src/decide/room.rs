@@ -4,7 +4,7 @@ use super::Case;
 use crate::compose::line;
 use crate::decision::names;
 use crate::ids::{DebriefId, PostId, TaskId};
-use crate::input::{PostFact, Request, Then};
+use crate::input::{PostFact, Request};
 use crate::outbox::{Post, PostKind, answer_id, marker_id, post_id};
 use crate::payload::Payload;
 use crate::record::OutboxRecord;
@@ -151,10 +151,7 @@ impl Case<'_> {
             });
         }
         if let Some(notice) = lost {
-            self.move_notice(id, notice.generation, DeliveryState::Settled, None, None);
-            if let Some(debrief) = notice.debrief {
-                self.out.then(Then::Withdraw(debrief));
-            }
+            self.ack_notice(id, notice.generation);
         }
         self.out.reply(request, Told::Rerouted { task: id });
     }

@@ -1,6 +1,7 @@
 //! Children on the real OpenCode: how they end, and what is known of them meanwhile.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use super::scene::{Scene, runs};
 use super::server::until;
@@ -190,4 +191,27 @@ fn a_child_is_told_more_and_resumed_in_the_same_session() {
     let messages = scene.server().messages(sessions[0]["id"].as_str().unwrap());
     let prompts = messages.iter().filter(|message| message["info"]["role"] == "user");
     assert_eq!(prompts.count(), 3);
+}
+
+/// OpenCode's own terminal is opened by this; what it is started with is what matters here.
+#[test]
+fn a_session_is_looked_into_with_opencodes_own_terminal() {
+    let scene = Scene::new();
+    let task = scene.launch("look in", [], "@say hello");
+    assert_eq!(scene.result(&task), "hello");
+    let shows = scene.file("shows");
+    let script =
+        "#!/bin/sh\necho \"$@\"\n[ -n \"$OPENCODE_SERVER_PASSWORD\" ] && echo with a password\n";
+    fs::write(&shows, script).unwrap();
+    fs::set_permissions(&shows, fs::Permissions::from_mode(0o700)).unwrap();
+    let settings = format!("[opencode]\ncommand = [{:?}]\n", shows.display().to_string());
+    fs::write(scene.home.dir().join("homing.toml"), settings).unwrap();
+    let said = text(&scene.home.homing(["attach", "look in"]).stdout);
+    let session = scene.show(&task)["session"]["id"].as_str().unwrap().to_owned();
+    assert!(said.starts_with("attach http://127.0.0.1:"), "{said}");
+    assert!(said.contains(&format!("--session {session} --dir ")), "{said}");
+    assert!(said.ends_with("with a password\n"), "{said}");
+    scene.home.homing(["run", "--name", "plain", "--", "true"]);
+    let plain = scene.home.command().args(["attach", "plain"]).output().unwrap();
+    assert_eq!(plain.status.code(), Some(5), "{}", text(&plain.stderr));
 }

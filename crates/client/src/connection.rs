@@ -192,28 +192,3 @@ pub(crate) async fn whole(answer: Response<Incoming>) -> Result<Vec<u8>, Error> 
     let body = answer.into_body().collect().await;
     Ok(body.map_err(|why| Error::CutOff { why: why.to_string() })?.to_bytes().to_vec())
 }
-
-/// Text as a part of a path or a query.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
-                out.push(byte as char);
-            }
-            other => out.push_str(&format!("%{other:02X}")),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whatever_has_a_meaning_in_a_path_is_escaped() {
-        assert_eq!(escaped("bg_1-a.b~"), "bg_1-a.b~");
-        assert_eq!(escaped("inbox:a/b ü%?"), "inbox%3Aa%2Fb%20%C3%BC%25%3F");
-    }
-}

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use homing_core::ids::TaskId;
+use homing_core::path::escaped;
 use homing_core::refs::ParentRef;
 use homing_core::span;
 use homing_core::view::TaskView;
 use homing_core::wire;
 use serde_json::Value;
 
-use crate::connection::{Call, escaped, whole};
+use crate::connection::{Call, whole};
 use crate::{Client, Error, Events, Parts};
 
 /// A piece of what was written.

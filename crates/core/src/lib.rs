@@ -36,6 +36,7 @@ pub mod limits;
 pub mod names;
 pub mod nearest;
 pub mod outbox;
+pub mod path;
 pub mod payload;
 pub mod policy;
 pub mod rare;

@@ -6,6 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use homing_testkit::model::Model;
 use homing_testkit::npm::{CLAUDE, OPENCODE, Programs};
+use homing_testkit::opencode::Place;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -98,32 +99,15 @@ fn claude(scene: &Scene, prompt: &str, timeout_ms: u32) -> Output {
 }
 
 fn opencode(scene: &Scene, prompt: &str, timeout_ms: u32) -> Output {
-    let programs = Programs::of(OPENCODE).unwrap();
+    let place = Place::make(&scene.home.dir().join("agent"), &scene.model.url()).unwrap();
     let (program, env) = scene.server();
-    let mut opencode = Command::new(programs.file("opencode-linux-x64/bin/opencode"));
-    let place = scene.around(&mut opencode);
-    let settings = json!({
-        "autoupdate": false,
-        "share": "disabled",
-        "enabled_providers": ["scripted"],
-        "model": "scripted/one",
-        "small_model": "scripted/one",
-        "provider": {"scripted": {
-            "npm": "@ai-sdk/openai-compatible",
-            "options": {"baseURL": format!("{}/v1", scene.model.url()), "apiKey": "dummy"},
-            "models": {"one": {"name": "one", "tool_call": true}}
-        }},
-        "mcp": {"homing": {
-            "type": "local", "command": [program, "mcp"], "environment": env,
-            "enabled": true, "timeout": timeout_ms
-        }}
-    });
-    fs::write(place.join("work/opencode.json"), settings.to_string()).unwrap();
-    for off in
-        ["MODELS_FETCH", "AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD", "SHARE", "CLAUDE_CODE"]
-    {
-        opencode.env(format!("OPENCODE_DISABLE_{off}"), "1");
-    }
+    let settings = json!({"mcp": {"homing": {
+        "type": "local", "command": [program, "mcp"], "environment": env,
+        "enabled": true, "timeout": timeout_ms
+    }}});
+    fs::write(place.work().join("opencode.json"), settings.to_string()).unwrap();
+    let mut opencode = Command::new(place.script());
+    scene.around(&mut opencode);
     // As a word of the command line its quotes would be escaped.
     let words = scene.home.dir().join("prompt");
     fs::write(&words, prompt).unwrap();

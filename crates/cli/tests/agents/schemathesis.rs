@@ -149,8 +149,10 @@ fn every_operation_answers_as_the_document_says_whatever_is_asked() {
     assert!(doctor.contains("daemon    ") && doctor.contains(" 0 damaged"), "{doctor}");
 }
 
-/// Refused whatever is asked: these commands take no further words and ask nothing, and nobody refused what he was owed.
-const NEVER_DONE: [&str; 4] = [
+/// Refused whatever is asked: these commands take no further words and ask nothing, nobody refused what he was owed, and no host
+/// is there whose sessions could be adopted.
+const NEVER_DONE: [&str; 5] = [
+    "POST /v1/adopt",
     "POST /v1/asks/{ask}/answer",
     "POST /v1/deliveries/{key}/redrive",
     "POST /v1/tasks/{task}/resume",

@@ -22,6 +22,8 @@ pub(super) enum Word {
     Event(Arc<Value>),
     /// What happened before may have been missed.
     Missed,
+    /// The stream is there, and there is nothing to say.
+    Beat,
 }
 
 /// See the module.
@@ -114,13 +116,21 @@ impl Hub {
                 if let Ok(mut events) = server.door.events().await {
                     pause = PAUSE_MIN;
                     number += 1;
-                    // Whoever watches looks now, and is told what happens after.
-                    self.tell_all();
-                    self.open.send_replace(Some(number));
+                    // Its first word says that it is there: whoever watches looks then, and is told what happens after.
+                    let mut first = true;
                     while let Some(heard) = events.next().await {
+                        if std::mem::take(&mut first) {
+                            self.tell_all();
+                            self.open.send_replace(Some(number));
+                        }
                         match heard {
                             // It comes now and then: one who listens soon after another left finds the stream as it was.
-                            Heard::Event(event) if is_beat(&event) && self.nobody() => break,
+                            Heard::Event(event) if is_beat(&event) => {
+                                if self.nobody() {
+                                    break;
+                                }
+                                self.beat();
+                            }
                             Heard::Event(event) => self.tell(event),
                             Heard::Garbage => self.tell_all(),
                         }
@@ -164,6 +174,12 @@ impl Hub {
             for ear in ears {
                 ear.tell(Word::Event(Arc::clone(&event)));
             }
+        }
+    }
+
+    fn beat(&self) {
+        for ear in self.lock().all.values_mut().flatten() {
+            ear.tell(Word::Beat);
         }
     }
 

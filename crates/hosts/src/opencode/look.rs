@@ -7,13 +7,14 @@ use homing_core::fact::{
     TurnRecord,
 };
 use homing_core::ids::TaskId;
+use homing_core::path::escaped;
 use homing_core::spec::Spend;
 use homing_core::words::Tri;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::errors::short;
-use super::http::{Trouble, escaped};
+use super::http::Trouble;
 use super::server::Server;
 use super::turn::{self, Message, Stopped, Turn};
 use super::{OpenCode, ids};

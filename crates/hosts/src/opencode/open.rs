@@ -5,11 +5,12 @@ use std::time::Duration;
 use homing_core::fact::{ErrorClass, Fact, HostError};
 use homing_core::ids::TaskId;
 use homing_core::nearest;
+use homing_core::path::escaped;
 use homing_ports::host::{Opening, Prompting, Wanted};
 use serde_json::{Value, json};
 
 use super::errors::Failure;
-use super::http::{Trouble, escaped};
+use super::http::Trouble;
 use super::hub::{Listening, Word};
 use super::look::Session;
 use super::server::Server;
@@ -173,7 +174,7 @@ impl OpenCode {
     ) -> Result<Option<HostError>, Trouble> {
         while let Some(word) = hears.next().await {
             let shows = match word {
-                Word::Missed => true,
+                Word::Missed | Word::Beat => true,
                 Word::Event(event) => {
                     let properties = &event["properties"];
                     if event["type"] == "session.error" {

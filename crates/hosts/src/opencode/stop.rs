@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use homing_core::fact::Fact;
+use homing_core::path::escaped;
 use homing_core::task::Answer;
 use homing_ports::host::Place;
 use serde_json::{Value, json};
 
 use super::OpenCode;
-use super::http::{Trouble, escaped};
+use super::http::Trouble;
 use super::server::Server;
 use super::turn::Message;
 

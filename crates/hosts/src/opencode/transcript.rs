@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
+use homing_core::path::escaped;
 use homing_ports::host::Place;
 
 use super::OpenCode;
-use super::http::{Trouble, escaped};
+use super::http::Trouble;
 use super::turn::{Message, Part};
 
 impl OpenCode {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use homing_core::fact::{ErrorClass, Fact, Fence, HostError};
+use homing_core::fact::{ErrorClass, Fact, Fence, HostError, TurnRecord};
 use homing_core::ids::TaskId;
 use homing_core::spec::Spend;
 use homing_core::words::Tri;
@@ -21,6 +21,8 @@ use crate::system::wall_ms;
 
 /// Text that flows is told this often.
 const MOVES: Duration = Duration::from_millis(500);
+/// A session is idle that soon after its turn's end.
+const SETTLES: Duration = Duration::from_secs(1);
 /// A prompt that is stored begins to be answered within this.
 const BEGINS: Duration = Duration::from_secs(5);
 /// A provider that is waited for longer has used up its quota.
@@ -45,7 +47,10 @@ struct Said {
     spent: Spend,
     /// The last error that the stream told of.
     error: Option<HostError>,
-    /// When a prompt that nobody seems to answer is looked at again: it may have been sent just then.
+    /// Beats of the stream since the session was heard.
+    quiet: u32,
+    /// When it is looked at again: a prompt that nobody seems to answer may have been sent just then, and a session that is busy
+    /// after the end of the turn is about to be idle.
     doubt: Option<Instant>,
 }
 
@@ -64,7 +69,11 @@ impl Watch {
             tokio::select! {
                 word = hears.next() => match word {
                     Some(Word::Missed) => self.look(&mut said).await,
-                    Some(Word::Event(event)) => self.hear(&event, &mut said).await,
+                    Some(Word::Beat) => self.beat(&mut said).await,
+                    Some(Word::Event(event)) => {
+                        said.quiet = 0;
+                        self.hear(&event, &mut said).await;
+                    }
                     None => return,
                 },
                 () = doubt => self.doubt(&mut said).await,
@@ -75,6 +84,14 @@ impl Watch {
     async fn report(&self, fact: Fact) {
         let fence = Fence { attempt: self.attempt, turn: 0 };
         self.reports.report(self.task, fence, fact).await;
+    }
+
+    /// A session that is busy and says nothing is looked at, less and less often: an end that the stream lost is found so.
+    async fn beat(&self, said: &mut Said) {
+        said.quiet += 1;
+        if said.busy && said.quiet.is_power_of_two() {
+            self.look(said).await;
+        }
     }
 
     async fn look(&self, said: &mut Said) {
@@ -106,10 +123,15 @@ impl Watch {
                     said.spent = spent;
                     self.report(Fact::Spent { total: spent }).await;
                 }
+                let mut settles = None;
                 if let Fact::Looked { picture } = &sight.fact {
                     said.busy = picture.busy == Tri::Yes;
+                    said.calls = picture.calls.iter().map(|call| call.id).collect();
+                    let ended = matches!(picture.turn, TurnRecord::Ended(_));
+                    settles = (ended && said.busy).then_some(SETTLES);
                 }
-                said.doubt = sight.dropped.then(|| Instant::now() + BEGINS);
+                let again = sight.dropped.then_some(BEGINS).or(settles);
+                said.doubt = again.map(|after| Instant::now() + after);
                 self.reports.report(self.task, sight.fence, sight.fact).await;
             }
             Err(why) => self.report(Fact::LookFailed { why: why.into() }).await,

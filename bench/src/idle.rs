@@ -7,8 +7,8 @@ use homing_core::wire::Launch;
 use crate::Table;
 use crate::daemon::{Daemon, binary, status};
 
-/// Threads that wait for work end after ten seconds, and after thirty a daemon lets go of the code that it ran.
-const RESTS: Duration = Duration::from_secs(35);
+/// Threads that wait for work end after ten seconds, and after thirty to sixty a daemon lets go of the code that it ran.
+const RESTS: Duration = Duration::from_secs(65);
 /// How long it is watched doing nothing.
 const WATCHED: Duration = Duration::from_secs(20);
 const RUNS: usize = 100;

@@ -15,6 +15,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// How much of the boot id goes into a name.
 const BOOT_CHARS: usize = 8;
+/// How often a program that begins is asked for its environment.
+const STARTING_MAX: usize = 10_000;
 
 /// A process, as no other is called.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -142,8 +144,7 @@ pub fn marked(mark: &str, pipes: &[u64], since: &Process) -> io::Result<Vec<Proc
     let all = all()?;
     let given = |process: &Process| {
         // Another user's, or gone meanwhile: not one of ours.
-        let environment = std::fs::read(format!("/proc/{}/environ", process.pid));
-        let environment = environment.unwrap_or_default();
+        let environment = environment(process.pid).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|pair| pair == mark.as_bytes())
     };
     let held: Vec<PathBuf> = pipes.iter().map(|pipe| format!("pipe:[{pipe}]").into()).collect();
@@ -154,6 +155,20 @@ pub fn marked(mark: &str, pipes: &[u64], since: &Process) -> io::Result<Vec<Proc
     let below = below_of(&all, found.iter().map(|process| process.pid).collect());
     found.extend(below);
     Ok(found.into_iter().collect())
+}
+
+/// What the program of a process was started with, as `NAME=VALUE` with a zero after each. A program that is just being
+/// put in the place of another shows none for a moment: it is asked again until it does.
+pub fn environment(pid: i32) -> io::Result<Vec<u8>> {
+    for _ in 0..STARTING_MAX {
+        let environment = kernel_text(&format!("/proc/{pid}/environ"))?;
+        let is_starting = || Ok::<_, io::Error>(stat(pid)?.is_some_and(|stat| stat.is_starting));
+        if !environment.is_empty() || !is_starting()? {
+            return Ok(environment);
+        }
+        std::thread::yield_now();
+    }
+    Ok(Vec::new())
 }
 
 fn own_pid() -> i32 {
@@ -194,6 +209,8 @@ fn all() -> io::Result<All> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     runs: bool,
+    /// Its memory is there, and where its environment begins and ends was not said yet, or is not empty.
+    is_starting: bool,
     parent: i32,
     start: u64,
 }
@@ -224,7 +241,10 @@ fn read_stat(line: &str) -> Option<Stat> {
     let threads: u32 = fields.nth(15)?.parse().ok()?;
     let start = fields.nth(1)?.parse().ok()?;
     let over = matches!(state, "Z" | "X") && threads <= 1;
-    Some(Stat { runs: !over, parent, start })
+    let has_memory = fields.next()? != "0";
+    let (begin, end) = (fields.nth(26), fields.next());
+    let is_starting = has_memory && (end == Some("0") || begin != end);
+    Some(Stat { runs: !over, is_starting, parent, start })
 }
 
 #[cfg(test)]
@@ -239,9 +259,29 @@ mod tests {
         let rest =
             "S 30942 77 23209 0 -1 4227084 76 0 0 0 0 0 0 0 20 0 1 0 295423 0 0 184467440737";
         let stat = read_stat(&format!("30983 (a) Z 1 (b)) {rest}")).unwrap();
-        let expected = Stat { runs: true, parent: 30_942, start: 295_423 };
+        let expected = Stat { runs: true, is_starting: false, parent: 30_942, start: 295_423 };
         assert_eq!(stat, expected);
         assert!(read_stat("").is_none() && read_stat("1 (x) S 2").is_none());
+    }
+
+    #[test]
+    fn b6_the_environment_of_a_program_that_just_begins_is_read() {
+        for _ in 0..200 {
+            let mut command = Command::new("sleep");
+            let mut child = command.arg("1000").env("HOMING_TEST_BEGINS", "1").spawn().unwrap();
+            let environment = environment(child.id().cast_signed()).unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let environment = String::from_utf8(environment).unwrap();
+            assert!(environment.contains("HOMING_TEST_BEGINS=1\0"), "{environment:?}");
+        }
+        // One that was given nothing, and one that is over.
+        let mut child = Command::new("sleep").arg("1000").env_clear().spawn().unwrap();
+        let pid = child.id().cast_signed();
+        assert_eq!(environment(pid).unwrap(), b"");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(environment(pid).is_err());
     }
 
     #[test]

@@ -30,8 +30,12 @@ pub struct Daemon {
 impl Daemon {
     /// With so many slots.
     pub fn start(slots: u32) -> Self {
+        Self::with(&format!("[concurrency]\ndefault = {slots}\n"))
+    }
+
+    /// With these settings.
+    pub fn with(settings: &str) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let settings = format!("[concurrency]\ndefault = {slots}\n");
         std::fs::write(home.path().join("homing.toml"), settings).unwrap();
         run(home.path(), &["daemon", "start"]);
         let note = std::fs::read(home.path().join("daemon.json")).unwrap();
@@ -113,10 +117,15 @@ fn number(status: &str, name: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-fn run(home: &Path, words: &[&str]) {
+/// The command line, for a home.
+pub fn command(home: &Path) -> Command {
     let mut command = Command::new(binary());
-    command.arg("--home").arg(home).args(words).stdin(Stdio::null());
-    let done = command.output().unwrap();
+    command.arg("--home").arg(home).stdin(Stdio::null());
+    command
+}
+
+fn run(home: &Path, words: &[&str]) {
+    let done = command(home).args(words).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "homing {}: {said}", words.join(" "));
 }

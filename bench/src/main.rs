@@ -10,6 +10,7 @@ mod daemon;
 mod durable;
 mod idle;
 mod latency;
+mod opencode;
 mod page;
 mod peers;
 mod restart;
@@ -27,7 +28,7 @@ use rustix::time::{ClockId, clock_gettime};
 type Measure = fn(&mut Table);
 
 /// What can be measured, in the order of the page.
-const ALL: [(&str, Measure); 8] = [
+const ALL: [(&str, Measure); 9] = [
     ("cost", cost::measure),
     ("durable", durable::measure),
     ("restart", restart::measure),
@@ -36,6 +37,7 @@ const ALL: [(&str, Measure); 8] = [
     ("cli", command_line::measure),
     ("watchers", watchers::measure),
     ("idle", idle::measure),
+    ("opencode", opencode::measure),
 ];
 
 fn main() {

@@ -85,7 +85,7 @@ impl Default for Limits {
             retry_interrupted: 0,
             pause_most_ms: 24 * HOUR,
             retention_ms: 7 * 24 * HOUR,
-            fresh_ms: 250,
+            fresh_ms: 1,
             probe_ms: 2 * SECOND,
             reprobe_ms: 5 * SECOND,
             activity_ms: 5 * SECOND,

@@ -42,6 +42,12 @@ impl Clock for SystemClock {
 }
 
 /// Milliseconds since the epoch.
+/// Microseconds of a clock that never jumps, for whoever measures.
+pub(crate) fn mono_us() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec * 1_000_000 + now.tv_nsec / 1_000
+}
+
 pub(crate) fn wall_ms() -> i64 {
     let ms = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
     match SystemTime::now().duration_since(UNIX_EPOCH) {

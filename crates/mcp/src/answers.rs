@@ -11,7 +11,6 @@ use homing_core::words::{Code, State};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::handler::WAIT_MAX;
 use crate::schema;
 
 /// Of a result, unless all of it is asked for.
@@ -59,6 +58,9 @@ pub struct Task {
     /// What waiting came to; nothing where nobody waited.
     #[schemars(with = "Option<schema::Waited>")]
     pub wait: Option<Waited>,
+    /// The most that one call waits.
+    #[serde(skip)]
+    pub at_most: Duration,
     /// Whether the host could be asked, where it had to be.
     pub fresh: bool,
     /// background: launched. waited: the end was waited for and came. detached: it did not come in time, and the task goes
@@ -88,15 +90,17 @@ impl Task {
             text.truncate(shown);
         }
         let next = next(&task);
-        Self { task, wait: None, fresh: read.fresh, mode: None, log: None, note: None, next }
+        let (wait, at_most, fresh) = (None, Duration::ZERO, read.fresh);
+        Self { task, wait, at_most, fresh, mode: None, log: None, note: None, next }
     }
 
     /// With what waiting came to: by the task as it is told, so that the two never differ.
     #[must_use]
-    pub fn waited(mut self, asked: Duration) -> Self {
+    pub fn waited(mut self, asked: Duration, at_most: Duration) -> Self {
         let ended = self.task.state.is_terminal();
         let asked_ms = u64::try_from(asked.as_millis()).unwrap_or(u64::MAX);
         self.wait = Some(Waited { asked: span::words(asked), asked_ms, ended });
+        self.at_most = at_most;
         self.mode = Some(if ended { "waited" } else { "detached, still running" }.to_owned());
         self
     }
@@ -114,7 +118,7 @@ impl Task {
             task.parent
         );
         let mode = self.mode.as_ref().map(|mode| format!("mode: {mode}"));
-        let wait = self.wait.as_ref().map(wait_words);
+        let wait = self.wait.as_ref().map(|wait| wait_words(wait, self.at_most));
         let lines = [mode, wait, self.note.clone()];
         lines.into_iter().flatten().for_each(|line| words.push_str(&format!("{line}.\n")));
         if let Some(error) = &task.error {
@@ -138,9 +142,9 @@ impl Task {
 }
 
 /// How long was waited, as it was asked for and as it was.
-fn wait_words(wait: &Waited) -> String {
+fn wait_words(wait: &Waited, at_most: Duration) -> String {
     let asked = Duration::from_millis(wait.asked_ms);
-    let bound = asked.min(WAIT_MAX);
+    let bound = asked.min(at_most);
     let cut = if asked > bound { ", the most that one call waits" } else { "" };
     let came = if wait.ended { "came" } else { "did not come" };
     format!("wait={}: the end {came} within {}{cut}", wait.asked, span::words(bound))

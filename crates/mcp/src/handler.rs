@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use homing_client::{Client, Error};
+use homing_core::ids::TaskId;
+use homing_core::refs::ParentRef;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, Implementation, JsonObject, ListPromptsRequestMethod,
@@ -17,12 +19,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::answers::Sorry;
+use crate::answers::{Sorry, Task};
 use crate::parent::{Seat, Told};
 use crate::{Daemon, Request, tools};
 
 /// A client cuts a call off after 60 seconds: what is not there by then is told to go on.
 pub(crate) const WAIT_MAX: Duration = Duration::from_secs(45);
+/// A plugin's calls are not cut off.
+const PLUGIN_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 /// Between two words of progress.
 const PROGRESS: Duration = Duration::from_secs(10);
 /// Questions to a daemon that dies, or to its store that fails.
@@ -50,12 +54,15 @@ impl Tools {
 pub(crate) struct Call<'a> {
     pub daemon: &'a dyn Daemon,
     pub seat: Seat,
-    pub context: &'a RequestContext<RoleServer>,
+    /// What it came with, where it came over HTTP.
+    pub request: Option<&'a Request>,
+    /// How it came over the protocol. A plugin's comes without it, and waits as long as it takes.
+    pub context: Option<&'a RequestContext<RoleServer>>,
 }
 
 impl Call<'_> {
     pub(crate) async fn client(&self) -> Result<Client, Sorry> {
-        self.daemon.client(self.context.extensions.get::<Request>()).await.map_err(Sorry)
+        self.daemon.client(self.request).await.map_err(Sorry)
     }
 
     /// Asks until there is an answer: what is asked is harmless to repeat.
@@ -79,12 +86,12 @@ impl Call<'_> {
     }
 
     pub(crate) fn told(&self, said: Option<&str>) -> Result<Told, Sorry> {
-        self.seat.told(said, &self.context.meta)
+        self.seat.told(said, self.context.map(|context| &context.meta))
     }
 
     /// Waits for a task's end, within bounds; tells whether it came. Given up, it changes nothing.
     pub(crate) async fn ended(&self, task: &str, at_most: Duration) -> Result<bool, Sorry> {
-        let at_most = at_most.min(WAIT_MAX);
+        let at_most = at_most.min(self.wait_max());
         let began = tokio::time::Instant::now();
         loop {
             let rest = at_most.saturating_sub(began.elapsed());
@@ -95,7 +102,7 @@ impl Call<'_> {
             });
             tokio::select! {
                 ended = waited => if ended? { return Ok(true) },
-                () = self.context.ct.cancelled() => return Ok(false),
+                () = self.given_up() => return Ok(false),
             }
             if began.elapsed() >= at_most {
                 return Ok(false);
@@ -105,33 +112,71 @@ impl Call<'_> {
     }
 
     async fn progress(&self, task: &str, so_far: Duration, of: Duration) {
-        let Some(token) = self.context.meta.get_progress_token() else {
+        let Some(context) = self.context else {
+            return;
+        };
+        let Some(token) = context.meta.get_progress_token() else {
             return;
         };
         let progress = ProgressNotificationParam::new(token, so_far.as_secs_f64())
             .with_total(of.as_secs_f64())
             .with_message(format!("{task} has not ended yet"));
         // Whoever does not hear it loses nothing.
-        drop(self.context.peer.notify_progress(progress).await);
+        drop(context.peer.notify_progress(progress).await);
+    }
+
+    /// How long one call may wait.
+    pub(crate) fn wait_max(&self) -> Duration {
+        if self.context.is_some() { WAIT_MAX } else { PLUGIN_MAX }
+    }
+
+    /// Resolves when the client takes the call back. A plugin's goes with its connection.
+    async fn given_up(&self) {
+        match self.context {
+            Some(context) => context.ct.cancelled().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// What the client names the call, where that is the same when it is made again.
     pub(crate) fn name(&self) -> Option<String> {
-        let id = self.context.meta.get("claudecode/toolUseId").and_then(Value::as_str);
-        id.map(|id| format!("mcp:claude:{id}"))
+        let claude = self.context.and_then(|context| context.meta.get("claudecode/toolUseId"));
+        let claude = claude.and_then(Value::as_str).map(|id| format!("mcp:claude:{id}"));
+        self.seat.key.clone().or(claude)
     }
 }
 
 /// What is told, as data and in words.
-pub(crate) struct Answer {
-    data: Value,
-    words: String,
+pub struct Answer {
+    pub data: Value,
+    pub words: String,
+    /// The end that it tells of, if it does.
+    pub ended: Option<Ended>,
+}
+
+/// One end of a task.
+pub struct Ended {
+    pub task: TaskId,
+    pub generation: u32,
+    /// Who is owed it.
+    pub parent: ParentRef,
 }
 
 impl Answer {
     pub(crate) fn new(data: &impl Serialize, words: String) -> Self {
         // Plain data with text keys: it always has a form as JSON.
-        Self { data: serde_json::to_value(data).unwrap_or_default(), words }
+        Self { data: serde_json::to_value(data).unwrap_or_default(), words, ended: None }
+    }
+
+    /// Of one task.
+    pub(crate) fn of(told: &Task, words: String) -> Self {
+        let Task { task, .. } = told;
+        let ended = task.state.is_terminal().then(|| Ended {
+            task: task.id,
+            generation: task.generation,
+            parent: task.parent.clone(),
+        });
+        Self { ended, ..Self::new(told, words) }
     }
 }
 
@@ -202,15 +247,16 @@ impl ServerHandler for Tools {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let seat = self.daemon.seat(context.extensions.get::<Request>());
-        let call = Call { daemon: &*self.daemon, seat, context: &context };
+        let head = context.extensions.get::<Request>();
+        let seat = self.daemon.seat(head);
+        let call = Call { daemon: &*self.daemon, seat, request: head, context: Some(&context) };
         let args = request.arguments.unwrap_or_default();
         let Some(answer) = call.of(&request.name, args).await else {
             let name: String = request.name.chars().take(64).collect();
             return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None));
         };
         let result = match answer {
-            Ok(Answer { data, words }) => {
+            Ok(Answer { data, words, ended: _ }) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(words)]);
                 result.structured_content = Some(data);
                 result
@@ -219,6 +265,18 @@ impl ServerHandler for Tools {
         };
         Ok(result.into())
     }
+}
+
+/// A call that comes through a plugin, from this seat; none when there is no such tool.
+pub async fn by_plugin(
+    daemon: &dyn Daemon,
+    request: &Request,
+    seat: Seat,
+    name: &str,
+    args: JsonObject,
+) -> Option<Result<Answer, String>> {
+    let call = Call { daemon, seat, request: Some(request), context: None };
+    Some(call.of(name, args).await?.map_err(|Sorry(words)| words))
 }
 
 impl Call<'_> {

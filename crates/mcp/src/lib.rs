@@ -29,8 +29,10 @@ use std::pin::Pin;
 
 use homing_client::Client;
 
+pub use handler::{Answer, Ended, by_plugin};
 pub use parent::Seat;
 pub use serve::{OverHttp, on_stdio, on_streams, over_http};
+pub use tools::for_plugins;
 
 /// The head of the HTTP request that a call came with.
 pub type Request = http::request::Parts;

@@ -20,6 +20,10 @@ pub struct Seat {
     pub cwd: Option<String>,
     /// Its path and locale.
     pub around: BTreeMap<String, String>,
+    /// The turn that it is in, where that is known beforehand.
+    pub turn: Option<String>,
+    /// What the call is named, so that it is known when it is made again.
+    pub key: Option<String>,
 }
 
 /// A parent, and how it was found.
@@ -40,15 +44,20 @@ impl Seat {
         ParentRef::Inbox { name: "mcp".into(), key: (!key.is_empty()).then(|| key.into()) }
     }
 
-    pub(crate) fn told(&self, said: Option<&str>, meta: &RequestMetaObject) -> Result<Told, Sorry> {
-        let turn = codex(meta, "turn_id");
+    pub(crate) fn told(
+        &self,
+        said: Option<&str>,
+        meta: Option<&RequestMetaObject>,
+    ) -> Result<Told, Sorry> {
+        let codex = |name: &str| meta.and_then(|meta| codex(meta, name));
+        let turn = self.turn.clone().or_else(|| codex("turn_id"));
         if let Some(said) = said {
             let parent = said.parse().map_err(|why| {
                 Sorry::new(format!("parent: {why}"), "inbox:NAME, task:bg_…, or leave it out")
             })?;
             return Ok(Told { parent, word: None, turn });
         }
-        let codex = codex(meta, "thread_id").or_else(|| codex(meta, "session_id"));
+        let codex = codex("thread_id").or_else(|| codex("session_id"));
         let codex = codex.and_then(|thread| format!("codex:{thread}").parse().ok());
         // Whoever is inside a task acts as that task.
         let task = self.session.clone().filter(|known| matches!(known, ParentRef::Task(_)));
@@ -90,7 +99,7 @@ mod tests {
     fn seat(session: Option<&str>) -> Seat {
         let session = session.map(|session| session.parse().unwrap());
         let inbox = Seat::of_connection("a/b c-1");
-        Seat { session, inbox, cwd: None, around: BTreeMap::new() }
+        Seat { session, inbox, cwd: None, around: BTreeMap::new(), turn: None, key: None }
     }
 
     fn meta(fields: Value) -> RequestMetaObject {
@@ -102,7 +111,8 @@ mod tests {
         let codex = meta(json!({"x-codex-turn-metadata": {"thread_id": "t-1", "turn_id": "9"}}));
         let none = meta(json!({}));
         let claude = Some("claude:c-1");
-        let parent = |seat: &Seat, said, meta| seat.told(said, meta).unwrap().parent.to_string();
+        let parent =
+            |seat: &Seat, said, meta| seat.told(said, Some(meta)).unwrap().parent.to_string();
         assert_eq!(parent(&seat(claude), Some("inbox:me"), &codex), "inbox:me");
         assert_eq!(parent(&seat(claude), None, &codex), "codex:t-1");
         assert_eq!(parent(&seat(claude), None, &none), "claude:c-1");
@@ -113,10 +123,10 @@ mod tests {
         );
         let top = meta(json!({"threadId": "t-2"}));
         assert_eq!(parent(&seat(None), None, &top), "codex:t-2");
-        let told = seat(None).told(None, &codex).unwrap();
+        let told = seat(None).told(None, Some(&codex)).unwrap();
         assert_eq!((told.turn.as_deref(), told.word), (Some("9"), None));
-        let word = seat(None).told(None, &none).unwrap().word.unwrap();
+        let word = seat(None).told(None, Some(&none)).unwrap().word.unwrap();
         assert!(word.contains("inbox:mcp/abc-1") && word.contains("background_list"), "{word}");
-        assert!(seat(None).told(Some("nobody"), &none).is_err());
+        assert!(seat(None).told(Some("nobody"), None).is_err());
     }
 }

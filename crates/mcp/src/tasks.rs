@@ -39,16 +39,18 @@ impl Call<'_> {
             }
         };
         if waits {
-            self.ended(&task, WAIT_MAX).await?;
+            self.ended(&task, self.wait_max()).await?;
         }
         let mut told = Task::of(self.read(&task).await?, false);
         match waits {
-            true => told = told.waited(WAIT_MAX),
+            // Nothing bounds a plugin's wait.
+            true if self.context.is_none() => told.mode = Some("waited".to_owned()),
+            true => told = told.waited(WAIT_MAX, WAIT_MAX),
             false => told.mode = Some("background".to_owned()),
         }
         let words = told.words();
         let words = word.map(|word| format!("{words}\n{word}")).unwrap_or(words);
-        Ok(Answer::new(&told, words))
+        Ok(Answer::of(&told, words))
     }
 
     fn launch(
@@ -143,14 +145,14 @@ impl Call<'_> {
         }
         let mut told = Task::of(read, args.full == Some(true));
         if let Some(wait) = wait {
-            told = told.waited(wait);
+            told = told.waited(wait, self.wait_max());
         }
         if args.full_session == Some(true) {
             let limit = args.message_limit.unwrap_or(LINES);
             told.log = Some(self.log(&id, limit).await?.0);
         }
         told.note = not_told(&args);
-        Ok(Answer::new(&told, told.words()))
+        Ok(Answer::of(&told, told.words()))
     }
 
     pub(crate) async fn cancel(&self, args: JsonObject) -> Result<Answer, Sorry> {
@@ -237,7 +239,7 @@ impl Call<'_> {
         let args: args::Send = read(args)?;
         self.say(&args.task_id, &args.text).await?;
         let told = Task::of(self.read(&args.task_id).await?, false);
-        Ok(Answer::new(&told, told.words()))
+        Ok(Answer::of(&told, told.words()))
     }
 
     async fn open_asks(&self) -> Result<Vec<wire::AskView>, Sorry> {

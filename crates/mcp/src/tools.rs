@@ -24,6 +24,23 @@ pub fn all() -> Vec<Tool> {
     of_tasks().into_iter().chain(of_sessions()).collect()
 }
 
+/// Their names, words and arguments, for a plugin: its calls wait as long as it takes.
+pub fn for_plugins() -> Value {
+    let one = |tool: Tool| {
+        let schema = Value::Object((*tool.input_schema).clone()).to_string();
+        let schema = BOUNDS.iter().fold(schema, |schema, bound| schema.replace(bound, ""));
+        let schema: Value = serde_json::from_str(&schema).unwrap_or_default();
+        serde_json::json!({"name": tool.name, "description": tool.description, "schema": schema})
+    };
+    all().into_iter().map(one).collect()
+}
+
+/// What is said of the protocol's bounds.
+const BOUNDS: [&str; 2] = [
+    ", at most 45 seconds; what is not finished by then goes on in the background",
+    " At most 45 seconds in one call.",
+];
+
 fn of_tasks() -> Vec<Tool> {
     vec![
         tool::<args::Task, answers::Task>(

@@ -27,7 +27,7 @@ impl Daemon for Endless {
 
     fn seat(&self, _: Option<&Request>) -> Seat {
         let inbox = Seat::of_connection("test");
-        Seat { session: None, inbox, cwd: None, around: BTreeMap::new() }
+        Seat { session: None, inbox, cwd: None, around: BTreeMap::new(), turn: None, key: None }
     }
 
     fn fresh_key(&self) -> String {

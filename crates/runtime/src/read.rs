@@ -29,6 +29,8 @@ use crate::slots::KeySlots;
 use crate::texts;
 use crate::why;
 
+/// Tasks that are read at once.
+const PAGE: usize = 500;
 /// How often `why` looks until memory and store speak of the same state.
 const PEEKS_MAX: u32 = 5;
 
@@ -76,6 +78,20 @@ impl Homing {
     /// Tasks as last committed, newest first. Never asks a host.
     pub async fn list(&self, query: TaskQuery) -> Result<Vec<Task>, Refused> {
         self.read(move |reader| reader.tasks(&query)?.iter().map(codec::task).collect()).await
+    }
+
+    /// What `of` makes of every living task, as last committed; read page by page.
+    pub async fn living<T>(&self, of: impl Fn(&Task) -> Option<T>) -> Result<Vec<T>, Refused> {
+        let mut query = TaskQuery { living: Some(true), limit: PAGE, ..TaskQuery::default() };
+        let mut all = Vec::new();
+        loop {
+            let page = self.list(query.clone()).await?;
+            all.extend(page.iter().filter_map(&of));
+            query.before = page.last().map(|task| (task.created.wall, task.id));
+            if page.len() < PAGE {
+                return Ok(all);
+            }
+        }
     }
 
     /// What a parent has out, and had: newest first, from the ledger.

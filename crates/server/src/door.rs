@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use homing_core::wire::Launch;
-use homing_ports::door::{Callers, Keeps};
+use homing_ports::door::{Arms, Callers, Keeps};
 use homing_runtime::Homing;
 use tokio::sync::watch;
 
@@ -32,6 +32,7 @@ pub struct Door {
     pub homing: Homing,
     pub callers: Arc<dyn Callers>,
     pub keeps: Arc<dyn Keeps>,
+    pub arms: Arc<dyn Arms>,
     pub presets: Arc<BTreeMap<String, Launch>>,
     pub identity: Arc<Identity>,
     pub stops: Stops,

@@ -141,7 +141,9 @@ pub(crate) async fn admit(
     let by = match calling {
         Calling::Inside(task) => By(Some(task)),
         Calling::Outside => By(None),
-        Calling::Unknown => return shown_to(origin, Problem::nobody().into_response()),
+        Calling::Serving | Calling::Unknown => {
+            return shown_to(origin, Problem::nobody().into_response());
+        }
     };
     request.extensions_mut().insert(by);
     shown_to(origin, next.run(request).await)

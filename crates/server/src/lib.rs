@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arms;
 mod asked;
 mod codes;
 mod counts;

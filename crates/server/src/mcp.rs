@@ -52,6 +52,8 @@ impl Daemon for Within {
             inbox: Seat::of_connection(session),
             cwd: None,
             around: BTreeMap::new(),
+            turn: None,
+            key: None,
         }
     }
 
@@ -60,10 +62,15 @@ impl Daemon for Within {
     }
 }
 
+/// How tools reach the routes.
+pub(crate) fn within(door: &Door, routes: Router) -> Arc<dyn Daemon> {
+    Arc::new(Within { door: door.clone(), routes })
+}
+
 /// The service for one listener. Who may call, by which name and from which page was found out before.
 pub(crate) fn service(door: &Door, routes: Router) -> OverHttp {
     let mut closing = door.stops.closing();
-    over_http(Arc::new(Within { door: door.clone(), routes }), async move {
+    over_http(within(door, routes), async move {
         drop(closing.wait_for(|closing| *closing).await);
     })
 }

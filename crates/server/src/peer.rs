@@ -13,6 +13,7 @@ use homing_ports::door::Calling;
 use homing_runtime::Homing;
 use tokio::net::UnixListener;
 
+use crate::arms;
 use crate::codes::Own;
 use crate::door::Door;
 use crate::problem::Problem;
@@ -31,13 +32,19 @@ impl Peer {
         Self { uid, pid, calling: Arc::default() }
     }
 
-    fn calling(&self, door: &Door) -> Calling {
+    pub(crate) fn pid(&self) -> Option<i32> {
+        self.pid
+    }
+
+    pub(crate) fn calling(&self, door: &Door) -> Calling {
         if let Some(known) = self.calling.get() {
             return *known;
         }
         let found = self.pid.map_or(Calling::Unknown, |pid| door.callers.calling(pid));
         match found {
-            Calling::Inside(_) | Calling::Outside => *self.calling.get_or_init(|| found),
+            Calling::Inside(_) | Calling::Serving | Calling::Outside => {
+                *self.calling.get_or_init(|| found)
+            }
             Calling::Unknown => found,
         }
     }
@@ -81,7 +88,11 @@ pub(crate) async fn admit(
     let by = match peer.calling(&door) {
         Calling::Inside(task) => By(Some(task)),
         Calling::Outside => By(None),
-        Calling::Unknown => return Problem::nobody().into_response(),
+        // Its plugin says at every call for which session it is made.
+        Calling::Serving if request.uri().path().starts_with(arms::PATH) => {
+            return next.run(request).await;
+        }
+        Calling::Serving | Calling::Unknown => return Problem::nobody().into_response(),
     };
     request.extensions_mut().insert(by);
     next.run(request).await

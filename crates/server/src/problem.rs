@@ -80,6 +80,14 @@ impl Problem {
         self
     }
 
+    /// A hint for what cannot be done as it was asked, where there is no better one.
+    pub(crate) fn suggest(mut self, hint: &str) -> Self {
+        if self.code == Code::Invalid.word() {
+            self.hint.get_or_insert_with(|| hint.to_owned());
+        }
+        self
+    }
+
     pub(crate) fn wire(self) -> wire::Problem {
         wire::Problem {
             status: self.status.as_u16(),

@@ -44,7 +44,9 @@ impl Ends {
         let (callers, here, there) = (Arc::clone(&door.callers), self.here, self.there);
         let found = tokio::task::spawn_blocking(move || callers.calling_over(here, there)).await;
         match found.unwrap_or(Calling::Unknown) {
-            found @ (Calling::Inside(_) | Calling::Outside) => *self.calling.get_or_init(|| found),
+            found @ (Calling::Inside(_) | Calling::Serving | Calling::Outside) => {
+                *self.calling.get_or_init(|| found)
+            }
             Calling::Unknown => Calling::Unknown,
         }
     }

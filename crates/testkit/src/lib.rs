@@ -1,7 +1,7 @@
 //! Scripted hosts, models and agents: for tests and the demo only.
 //!
 //! - `model`: a model on loopback that obeys its prompt, as two APIs.
-//! - `npm`, `pypi`: real programs, installed at fixed versions.
+//! - `npm`, `pypi`, `debian`: real programs, installed at fixed versions.
 //! - `opencode`: a real OpenCode, kept apart from the user's.
 //! - `receiver`: a program elsewhere that is told by webhooks.
 //! - `scripted`: a host that obeys scripts, for tests of whatever drives hosts.
@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod debian;
 pub mod model;
 pub mod npm;
 pub mod opencode;

@@ -12,6 +12,8 @@ pub const CONFORMANCE: &[&str] =
 
 pub const CLAUDE: &[&str] = &["@anthropic-ai/claude-code@2.1.325"];
 pub const OPENCODE: &[&str] = &["opencode-ai@1.18.33"];
+/// For measurements alone.
+pub const OH_MY_OPENAGENT: &[&str] = &["oh-my-openagent@4.19.4"];
 
 /// Programs in a folder of their own.
 #[derive(Debug, Clone)]

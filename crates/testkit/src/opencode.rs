@@ -1,4 +1,9 @@
 //! A real OpenCode with nothing of the user's: directories of its own, a model on loopback, and a script that starts it so.
+//!
+//! - `asked`: its server, spoken to plainly. `program`: one that a person started.
+
+mod asked;
+mod program;
 
 use std::fs;
 use std::io;
@@ -14,6 +19,9 @@ const OFF: [&str; 6] =
     ["MODELS_FETCH", "AUTOUPDATE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD", "SHARE", "CLAUDE_CODE"];
 /// Its plugin package, of its own version: it waits until that is installed, and takes this for it.
 const PLUGIN: &str = "1.18.33";
+
+pub use asked::{Asked, until, until_within};
+pub use program::{Program, calls, name, sends, words};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -41,6 +49,14 @@ impl Place {
         fs::write(config.join("package-lock.json"), lock.to_string())?;
         fs::write(config.join("opencode.json"), settings(model).to_string())?;
         self.mend()
+    }
+
+    /// Has it load this plugin besides.
+    pub fn add_plugin(&self, file: &Path) -> io::Result<()> {
+        let path = self.config().join("opencode.json");
+        let mut settings: Value = serde_json::from_slice(&fs::read(&path)?)?;
+        settings["plugin"] = json!([format!("file://{}", file.display())]);
+        fs::write(path, settings.to_string())
     }
 
     /// Where its settings are.

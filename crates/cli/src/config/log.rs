@@ -7,7 +7,7 @@ use super::{Wrong, not_known};
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 const FORMATS: [&str; 2] = ["text", "json"];
 /// Whom events are of.
-const TARGETS: [&str; 5] = ["daemon", "delivery", "http", "store", "task"];
+const TARGETS: [&str; 6] = ["daemon", "delivery", "http", "opencode", "store", "task"];
 
 /// As it is written down.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,7 @@ pub struct Opencode {
     pub password_env: String,
     pub command: Vec<String>,
     pub env: Vec<String>,
+    pub pane: Vec<String>,
 }
 
 impl Default for Opencode {
@@ -18,6 +19,7 @@ impl Default for Opencode {
             password_env: "OPENCODE_SERVER_PASSWORD".to_owned(),
             command: Vec::new(),
             env: Vec::new(),
+            pane: Vec::new(),
         }
     }
 }
@@ -30,6 +32,7 @@ impl Opencode {
             password: std::env::var(&self.password_env).ok().filter(|value| !value.is_empty()),
             command: self.command.clone(),
             env: self.env.clone(),
+            pane: self.pane.clone(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use homing_core::task::Task;
 use homing_hosts::opencode::OpenCode;
 use homing_hosts::process::ProcessHost;
 use homing_hosts::system::names::Names;
@@ -42,9 +43,6 @@ const SLOW: Duration = Duration::from_secs(30);
 /// A daemon that had nothing to do for so long rests: it lets go of the code that its last work needed.
 const STILL: Duration = Duration::from_secs(30);
 
-/// Tasks that are read at once.
-const PAGE: usize = 500;
-
 /// Between two tries to make a socket where none can be made, at first and at most.
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
@@ -78,14 +76,14 @@ async fn run(
     let host = home.process_host(config)?;
     let opencode = OpenCode::new(config.opencode.settings(), &host).with_result(config.result);
     let hosts = Hosts { process: host.clone(), opencode: opencode.clone() };
-    let homing = start(home, config, store, hosts, webhooks(home, config)?)?;
+    let homing = start(home, config, store, &hosts, webhooks(home, config)?)?;
     forget(&homing, &host).await.map_err(Expected::from)?;
     let path = socket::place(home).map_err(|why| home.unusable(&why))?;
     let listener = socket::listen(&path).map_err(|why| home.unusable(&why))?;
     let http = http::open(home, &config.http).await?;
     let note = note(&path, http.as_ref().map(|http| format!("http://{}", http.address)))?;
     note.write(home)?;
-    let door = door(home, &homing, &host, config, &note);
+    let door = door(home, &homing, &hosts, config, &note);
     ready(home, &note, turn.is_none(), logging)?;
     info!(target: DAEMON, socket = %path.display(), http = note.http, "listening");
     // What it began with is not needed any more; one that cannot let go of it is only larger.
@@ -128,26 +126,16 @@ struct Hosts {
 
 /// Whether something that goes on without the daemon needs OpenCode's server.
 async fn is_used(homing: &Homing, opencode: &OpenCode) -> bool {
-    let mut query = TaskQuery { living: Some(true), limit: PAGE, ..TaskQuery::default() };
-    loop {
-        let Ok(page) = homing.list(query.clone()).await else {
-            return true;
-        };
-        if page.iter().any(|task| *task.brief.host == *opencode.name()) {
-            return true;
-        }
-        query.before = page.last().map(|task| (task.created.wall, task.id));
-        if page.len() < PAGE {
-            return false;
-        }
-    }
+    let on_it = |task: &Task| (*task.brief.host == *opencode.name()).then_some(());
+    // What cannot be read is not taken for nothing.
+    homing.living(on_it).await.map_or(true, |found| !found.is_empty())
 }
 
 fn start(
     home: &Home,
     config: &Config,
     store: SqliteStore,
-    hosts: Hosts,
+    hosts: &Hosts,
     webhooks: Webhooks,
 ) -> Result<Homing, Expected> {
     let clock = SystemClock::new().map_err(|why| home.unusable(&why))?;
@@ -155,9 +143,10 @@ fn start(
     let runtime = Runtime::new(Box::new(store), Arc::new(clock), Arc::new(ids))
         .limits(config.limits.clone())
         .host(Arc::new(hosts.process.clone()))
-        .host(Arc::new(hosts.opencode))
+        .host(Arc::new(hosts.opencode.clone()))
+        .parent(hosts.opencode.name(), Arc::new(hosts.opencode.clone()))
         // It is told of every end, and lets go of what it kept for the task.
-        .telemetry(Arc::new(hosts.process));
+        .telemetry(Arc::new(hosts.process.clone()));
     let rooms = config.receivers.rooms.iter();
     let runtime = rooms.fold(runtime, |runtime, (room, webhook)| match webhooks.0.get(webhook) {
         Some(webhook) => runtime.room(room, Arc::<Webhook>::clone(webhook)),
@@ -205,7 +194,7 @@ fn note(socket: &Path, http: Option<String>) -> Result<Note, std::io::Error> {
     })
 }
 
-fn door(home: &Home, homing: &Homing, host: &ProcessHost, config: &Config, note: &Note) -> Door {
+fn door(home: &Home, homing: &Homing, hosts: &Hosts, config: &Config, note: &Note) -> Door {
     let identity = Identity {
         pid: note.pid,
         version: note.version.clone(),
@@ -217,8 +206,9 @@ fn door(home: &Home, homing: &Homing, host: &ProcessHost, config: &Config, note:
     };
     Door {
         homing: homing.clone(),
-        callers: Arc::new(host.clone()),
-        keeps: Arc::new(host.clone()),
+        callers: Arc::new(hosts.process.clone()),
+        keeps: Arc::new(hosts.process.clone()),
+        arms: Arc::new(hosts.opencode.clone()),
         presets: Arc::new(config.presets.clone()),
         identity: Arc::new(identity),
         stops: Stops::default(),

@@ -123,7 +123,7 @@ fn outside(home: &Home) -> Result<(), Expected> {
             ),
             hint: "homing daemon start, from outside of any task".to_owned(),
         }),
-        Calling::Outside | Calling::Unknown => Ok(()),
+        Calling::Serving | Calling::Outside | Calling::Unknown => Ok(()),
     }
 }
 

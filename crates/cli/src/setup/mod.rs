@@ -1,10 +1,11 @@
 //! Tells an agent of homing by one entry in its settings, and takes that back. What was there before is kept beside the
 //! home, so that taking it back gives the very bytes of before.
 //!
-//! - `place`: where each agent keeps its settings, and what is put there.
+//! - `place`: where each agent keeps its settings, and what is put there. `plugin`: what OpenCode gets.
 //! - `splice`: how that is put into a file of somebody else's.
 
 mod place;
+mod plugin;
 mod splice;
 
 use std::fs;
@@ -55,15 +56,31 @@ fn wrong(path: &Path, what: impl std::fmt::Display, hint: &str) -> Expected {
 
 const BY_HAND: &str = "nothing was changed; docs/mcp.md says what to put there by hand";
 
+/// How it is set up.
+#[derive(Debug, Clone, Copy)]
+pub struct How {
+    /// The home was named, and is to be named there.
+    pub named: bool,
+    /// The agent's own tool for delegating makes way.
+    pub replace: bool,
+    pub dry: bool,
+}
+
 /// Puts homing into an agent's settings.
-pub fn add(home: &Home, agent: Agent, named: bool, dry: bool) -> Result<Told, Expected> {
+pub fn add(home: &Home, agent: Agent, how: How) -> Result<Told, Expected> {
+    let How { named, replace, dry } = how;
     let path = settings(agent)?;
-    let before = read(&path)?;
+    let there = read(&path)?;
     let program = std::env::current_exe().map_err(|why| wrong(&path, why, BY_HAND))?;
-    let given = named.then(|| home.dir());
-    let spliced = agent
-        .with_homing(before.as_deref().unwrap_or_default(), &program, given)
-        .map_err(|why| wrong(&path, format!("it is not understood: {why}"), BY_HAND))?;
+    let text = there.as_deref().unwrap_or_default();
+    let spliced = match agent {
+        Agent::Opencode => plugin::put(text, &program, home.dir(), replace),
+        Agent::Claude | Agent::Codex | Agent::Gemini => {
+            agent.with_homing(text, &program, named.then(|| home.dir()))
+        }
+    };
+    let spliced =
+        spliced.map_err(|why| wrong(&path, format!("it is not understood: {why}"), BY_HAND))?;
     let mut told = Told {
         agent: agent.name(),
         path: path.clone(),
@@ -81,6 +98,8 @@ pub fn add(home: &Home, agent: Agent, named: bool, dry: bool) -> Result<Told, Ex
         Spliced::New { text, piece } => {
             told.outcome = "added";
             told.lines = lines(&text[piece.clone()], '+');
+            // A plugin of another release was not there before.
+            let before = there.filter(|text| !plugin::is_ours(text));
             if !dry {
                 let piece = text[piece].to_owned();
                 let done = Done { path: path.clone(), before, after: text, piece };
@@ -136,6 +155,26 @@ pub fn undo(home: &Home, agent: Agent, dry: bool) -> Result<Told, Expected> {
     Ok(told)
 }
 
+/// How OpenCode's plugin is, for this home.
+pub enum Plugin {
+    Absent,
+    /// As the next `homing setup opencode` would put it there.
+    Ours(PathBuf),
+    /// Of another release, or for another home.
+    Other(PathBuf),
+}
+
+/// See there; none when it cannot be told.
+pub fn plugin_of(home: &Home) -> Option<Plugin> {
+    let path = Agent::Opencode.settings()?;
+    let Some(text) = read(&path).ok()? else {
+        return Some(Plugin::Absent);
+    };
+    let program = std::env::current_exe().ok()?;
+    let same = |replace| plugin::put(&text, &program, home.dir(), replace) == Ok(Spliced::There);
+    Some(if same(false) || same(true) { Plugin::Ours(path) } else { Plugin::Other(path) })
+}
+
 fn settings(agent: Agent) -> Result<PathBuf, Expected> {
     agent.settings().ok_or_else(|| Expected::Usage {
         what: format!("nobody says where {} keeps its settings", agent.name()),
@@ -144,6 +183,9 @@ fn settings(agent: Agent) -> Result<PathBuf, Expected> {
 }
 
 fn lines(piece: &str, sign: char) -> Vec<String> {
+    if plugin::is_ours(piece) {
+        return vec![format!("{sign} a plugin of {} lines", piece.lines().count())];
+    }
     let lines = piece.lines().filter(|line| !matches!(line.trim(), "" | ","));
     lines.map(|line| format!("{sign} {line}")).collect()
 }

@@ -39,10 +39,8 @@ impl Agent {
                 None => below(".claude.json"),
             },
             Self::Opencode => {
-                let dir = set("XDG_CONFIG_HOME").or_else(|| below(".config"))?.join("opencode");
-                let names = ["opencode.jsonc", "opencode.json"].map(|name| dir.join(name));
-                let there = names.iter().find(|path| path.exists()).cloned();
-                Some(there.unwrap_or_else(|| dir.join("opencode.json")))
+                let dir = set("XDG_CONFIG_HOME").or_else(|| below(".config"))?;
+                Some(dir.join("opencode/plugin/homing.js"))
             }
             Self::Codex => {
                 let dir = set("CODEX_HOME").or_else(|| below(".codex"))?;
@@ -66,7 +64,6 @@ impl Agent {
             args.extend(["--home", home]);
         }
         args.push("mcp");
-        let command: Vec<&str> = std::iter::once(program).chain(args.iter().copied()).collect();
         match self {
             Self::Claude => {
                 let entry = json!({"type": "stdio", "command": program, "args": args, "env": {}});
@@ -76,10 +73,7 @@ impl Agent {
                 let entry = json!({"command": program, "args": args});
                 splice(text, "mcpServers", KEY, &entry.to_string())
             }
-            Self::Opencode => {
-                let entry = json!({"type": "local", "command": command, "enabled": true});
-                splice(text, "mcp", KEY, &entry.to_string())
-            }
+            Self::Opencode => Err("it has a plugin instead".to_owned()),
             Self::Codex => table(text, program, &args),
         }
     }

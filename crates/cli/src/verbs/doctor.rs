@@ -14,6 +14,7 @@ use crate::expected::Expected;
 use crate::home::Home;
 use crate::ledger::Ledger;
 use crate::out;
+use crate::setup::{self, Plugin};
 use crate::verbs::daemon::blocking;
 
 const EXAMPLES: &str = "\
@@ -33,6 +34,8 @@ pub struct Args {
     json: bool,
 }
 
+/// Names of the package that has tools as ours.
+const OTHERS: [&str; 2] = ["oh-my-openagent", "oh-my-opencode"];
 /// Less than this is soon full.
 const FREE_MIN: u64 = 16 << 20;
 const MAKE_ROOM: &str = "make room on its disk; what runs goes on, and what is kept stays";
@@ -66,6 +69,8 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     checks.extend(disk(home));
     checks.push(settings(home));
     checks.extend(opencode(home));
+    checks.extend(plugin(home));
+    checks.extend(overlap());
     checks.extend(serving(home)?);
     checks.extend(ledger(home)?);
     let well = checks.iter().all(|check| check.well);
@@ -151,6 +156,33 @@ fn opencode(home: &Home) -> Option<Check> {
         }
         None => Check::well("opencode", "not in PATH: --host opencode needs it"),
     })
+}
+
+/// What brings debriefs into OpenCode's sessions; nobody needs it who does not delegate from there.
+fn plugin(home: &Home) -> Option<Check> {
+    Some(match setup::plugin_of(home)? {
+        Plugin::Absent => Check::well("plugin", "none in OpenCode: homing setup opencode"),
+        Plugin::Ours(path) => Check::well("plugin", path.display().to_string()),
+        Plugin::Other(path) => {
+            let says = format!("{} is of another release, or for another home", path.display());
+            Check::not("plugin", says, "homing setup opencode, then start OpenCode anew")
+        }
+    })
+}
+
+/// Another plugin that has tools of the same names.
+fn overlap() -> Option<Check> {
+    let dir = setup::Agent::Opencode.settings()?.parent()?.parent()?.to_owned();
+    for name in ["opencode.json", "opencode.jsonc"] {
+        let path = dir.join(name);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        if let Some(other) = OTHERS.iter().find(|other| text.contains(**other)) {
+            let says = format!("{}: {other} has background tools of its own", path.display());
+            let hint = "one of the two: take it out there, or homing setup opencode --undo";
+            return Some(Check::not("overlap", says, hint));
+        }
+    }
+    None
 }
 
 /// The daemon, and the socket it is reached at.

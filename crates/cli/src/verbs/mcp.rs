@@ -80,6 +80,8 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
         inbox: Seat::of_connection(&unlike_any()),
         cwd: caller::directory(None)?,
         around: caller::around(),
+        turn: None,
+        key: None,
     };
     let loop_ = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = loop_.block_on(on_stdio(Arc::new(AtHome { home: home.clone(), seat })));

@@ -1,19 +1,22 @@
 //! `homing setup`: tells an agent of the tools, and takes that back.
 
+use crate::expected::Expected;
 use crate::home::Home;
 use crate::out;
-use crate::setup::{self, Agent, Told};
+use crate::setup::{self, Agent, How, Told};
 
 const EXAMPLES: &str = "\
 Examples:
   homing setup claude --dry-run
   homing setup claude
-  homing setup opencode
+  homing setup opencode             a plugin: its tools, and debriefs in the session that delegated
+  homing setup opencode --replace   and OpenCode's own tool `task` is ours
   homing setup claude --undo
 
-One entry is put into the agent's own settings; everything around it stays as it is. What is not understood is refused.";
+OpenCode gets a plugin, one file beside its settings. The others get one entry in theirs (MCP); everything around it stays as it
+is. What is not understood is refused.";
 
-/// Tell an agent of homing's tools (MCP), in its own settings
+/// Tell an agent of homing's tools, in its own settings
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -29,15 +32,27 @@ pub struct Args {
     #[arg(long)]
     undo: bool,
 
+    /// OpenCode: its own tool `task` makes way for ours
+    #[arg(long)]
+    replace: bool,
+
     /// Print what came of it as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub fn run(home: &Home, named: bool, args: &Args) -> anyhow::Result<u8> {
+    if args.replace && args.agent != Agent::Opencode {
+        return Err(Expected::Usage {
+            what: format!("--replace: {} has no tool that could make way", args.agent.name()),
+            hint: "homing setup opencode --replace",
+        }
+        .into());
+    }
+    let how = How { named, replace: args.replace, dry: args.dry_run };
     let told = match args.undo {
         true => setup::undo(home, args.agent, args.dry_run)?,
-        false => setup::add(home, args.agent, named, args.dry_run)?,
+        false => setup::add(home, args.agent, how)?,
     };
     if args.json {
         out::json(&told)?;

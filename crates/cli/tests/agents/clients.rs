@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use homing_testkit::model::Model;
-use homing_testkit::npm::{CLAUDE, OPENCODE, Programs};
+use homing_testkit::npm::{CLAUDE, Programs};
 use homing_testkit::opencode::Place;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -161,28 +161,23 @@ fn opencode_launches_gets_a_handle_at_once_and_the_result_comes_later() {
     comes_home(&scene, &gate, "inbox:mcp/");
 }
 
-/// What `homing setup` writes, their own programs read.
+/// What `homing setup` writes, its own program reads. OpenCode has a plugin instead.
 #[test]
-fn claude_code_and_opencode_find_the_tools_where_setup_put_them() {
+fn claude_code_finds_the_tools_where_setup_put_them() {
     let scene = Scene::new();
-    let listed = |mut agent: Command, name: &str| {
-        let path = agent.get_envs().find(|(key, _)| *key == "PATH").and_then(|(_, path)| path);
-        let path = path.map(ToOwned::to_owned);
-        let place = scene.around(&mut agent);
-        if let Some(path) = path {
-            agent.env("PATH", path);
-        }
-        let mut setup = scene.home.command();
-        setup.env("HOME", &place).env("XDG_CONFIG_HOME", place.join("config"));
-        let done = setup.env_remove("CLAUDE_CONFIG_DIR").args(["setup", name]).output().unwrap();
-        assert!(done.status.success(), "{}", both(&done));
-        both(&agent.args(["mcp", "list"]).output().unwrap())
-    };
-    let claude = listed(Programs::of(CLAUDE).unwrap().command("claude"), "claude");
+    let mut claude = Programs::of(CLAUDE).unwrap().command("claude");
+    let path = claude.get_envs().find(|(key, _)| *key == "PATH").and_then(|(_, path)| path);
+    let path = path.map(ToOwned::to_owned);
+    let place = scene.around(&mut claude);
+    if let Some(path) = path {
+        claude.env("PATH", path);
+    }
+    let mut setup = scene.home.command();
+    setup.env("HOME", &place).env_remove("CLAUDE_CONFIG_DIR");
+    let done = setup.args(["setup", "claude"]).output().unwrap();
+    assert!(done.status.success(), "{}", both(&done));
+    let claude = both(&claude.args(["mcp", "list"]).output().unwrap());
     assert!(claude.contains("homing") && claude.contains("Connected"), "{claude}");
-    let opencode = Programs::of(OPENCODE).unwrap().file("opencode-linux-x64/bin/opencode");
-    let opencode = listed(Command::new(opencode), "opencode");
-    assert!(opencode.contains("homing") && opencode.contains("connected"), "{opencode}");
 }
 
 /// Waits for the end, which does not come before the client's patience ends.

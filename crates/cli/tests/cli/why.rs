@@ -69,7 +69,8 @@ fn a_command_that_runs_and_those_that_wait_for_it() {
     runs(&scene, &running);
     assert_eq!(
         rest(&scene, &running),
-        "what is known\n\nwhat is missing\nthe host's record of the turn's end\n\nwhat comes next\n\
+        "what is known\nthe host says the session is busy\n\nwhat is missing\nthe host's record of the turn's end\n\n\
+         what comes next\n\
          it ends when its process ends. No timer runs: a command may be silent for as long as it \
          likes; --timeout would bound it"
     );
@@ -102,7 +103,8 @@ fn a_command_with_a_time_limit() {
     runs(&scene, &id);
     assert_eq!(
         rest(&scene, &id),
-        "what is known\n\nwhat is missing\nthe host's record of the turn's end\n\nwhat comes next\n\
+        "what is known\nthe host says the session is busy\n\nwhat is missing\nthe host's record of the turn's end\n\n\
+         what comes next\n\
          at TIME: its time is up: the host is asked once more; unless that shows an end, it is \
          stopped as timed_out (timeout)"
     );

@@ -12,6 +12,10 @@ use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::TcpStream;
+use tracing::debug;
+
+use super::LOG;
+use crate::system::mono_us;
 
 /// Of one answer. A session's messages hold what its tools put out.
 const ANSWER_MAX: usize = 64 << 20;
@@ -79,6 +83,7 @@ impl Door {
         body: Option<&Value>,
         within: Duration,
     ) -> Result<Bytes, Trouble> {
+        let from = mono_us();
         let whole = async {
             let answer = self.send(method, path, body).await?;
             let status = answer.status();
@@ -92,7 +97,9 @@ impl Door {
         };
         let late =
             || Trouble::CutOff { why: format!("nothing came within {} s", within.as_secs()) };
-        tokio::time::timeout(within, whole).await.unwrap_or_else(|_| Err(late()))
+        let came = tokio::time::timeout(within, whole).await.unwrap_or_else(|_| Err(late()));
+        debug!(target: LOG, path, from, until = mono_us(), "asked");
+        came
     }
 
     async fn send(

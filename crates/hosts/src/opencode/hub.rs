@@ -31,8 +31,8 @@ pub(super) enum Word {
 pub(super) struct Hub {
     servers: Arc<Servers>,
     ears: Mutex<Ears>,
-    /// Whether the stream is there, by a number that grows with each one.
-    open: watch::Sender<Option<u64>>,
+    /// Whether the stream is there.
+    open: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl Drop for Listening {
 
 impl Hub {
     pub(super) fn new(servers: Arc<Servers>) -> Arc<Self> {
-        Arc::new(Self { servers, ears: Mutex::default(), open: watch::Sender::new(None) })
+        Arc::new(Self { servers, ears: Mutex::default(), open: watch::Sender::new(false) })
     }
 
     fn lock(&self) -> MutexGuard<'_, Ears> {
@@ -105,23 +105,21 @@ impl Hub {
 
     /// Resolves when the stream is there: what happens from then on is heard.
     pub(super) async fn is_open(&self) {
-        drop(self.open.subscribe().wait_for(Option::is_some).await);
+        drop(self.open.subscribe().wait_for(|open| *open).await);
     }
 
     async fn stream(&self) {
         let mut pause = PAUSE_MIN;
-        let mut number = 0;
         while !self.is_over() {
             if let Ok(server) = self.servers.get().await {
                 if let Ok(mut events) = server.door.events().await {
                     pause = PAUSE_MIN;
-                    number += 1;
                     // Its first word says that it is there: whoever watches looks then, and is told what happens after.
                     let mut first = true;
                     while let Some(heard) = events.next().await {
                         if std::mem::take(&mut first) {
                             self.tell_all();
-                            self.open.send_replace(Some(number));
+                            self.open.send_replace(true);
                         }
                         match heard {
                             // It comes now and then: one who listens soon after another left finds the stream as it was.
@@ -135,7 +133,7 @@ impl Hub {
                             Heard::Garbage => self.tell_all(),
                         }
                     }
-                    self.open.send_replace(None);
+                    self.open.send_replace(false);
                 }
                 self.servers.doubt(&server).await;
             }

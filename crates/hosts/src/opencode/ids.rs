@@ -1,19 +1,30 @@
 //! Names that OpenCode is given by us: the same for one turn however often it is sent, and never reused in another session.
 
 use homing_core::fact::Fence;
-use homing_core::ids::TaskId;
+use homing_core::ids::{DebriefId, TaskId};
 use homing_core::payload::Digest;
 
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// The name of a turn's prompt.
 pub(super) fn message(task: TaskId, fence: Fence) -> String {
-    format!("msg_{}", of(task, fence))
+    format!("msg_{}", of(&turn(task, fence)))
 }
 
 /// The name of its only part.
 pub(super) fn part(task: TaskId, fence: Fence) -> String {
-    format!("prt_{}", of(task, fence))
+    format!("prt_{}", of(&turn(task, fence)))
+}
+
+/// The name of a debrief as a message.
+pub(super) fn of_debrief(key: DebriefId) -> String {
+    format!("msg_{}", of(&key.to_string()))
+}
+
+/// And of its parts.
+pub(super) fn part_of_debrief(key: DebriefId, n: u32) -> String {
+    // Shown in the order of their names.
+    format!("prt_{}{n}", &of(&key.to_string())[..25])
 }
 
 /// What a session of this attempt has in its title, so that it can be searched for.
@@ -21,9 +32,13 @@ pub(super) fn marker(task: TaskId, attempt: u32) -> String {
     format!("{task}.{attempt}")
 }
 
+fn turn(task: TaskId, fence: Fence) -> String {
+    format!("{task}.{}.{}", fence.attempt, fence.turn)
+}
+
 /// Twelve hexadecimal digits and fourteen letters, as OpenCode's own have.
-fn of(task: TaskId, fence: Fence) -> String {
-    let digest = Digest::of(format!("{task}.{}.{}", fence.attempt, fence.turn).as_bytes()).0;
+fn of(what: &str) -> String {
+    let digest = Digest::of(what.as_bytes()).0;
     let mut out: String = digest[..6].iter().map(|byte| format!("{byte:02x}")).collect();
     let mut rest = digest[6..].iter().fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
     for _ in 0..14 {

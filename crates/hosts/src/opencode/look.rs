@@ -17,7 +17,7 @@ use super::errors::short;
 use super::http::Trouble;
 use super::server::Server;
 use super::turn::{self, Message, Stopped, Turn};
-use super::{OpenCode, ids};
+use super::{KNOWN, OpenCode, ids};
 
 /// A session as the server lists it.
 #[derive(Debug, Clone, Deserialize)]
@@ -25,8 +25,13 @@ pub(super) struct Session {
     pub id: String,
     #[serde(default)]
     pub directory: String,
+    #[serde(default, rename = "parentID")]
+    pub parent: Option<String>,
     #[serde(default)]
     pub metadata: Value,
+    /// Set while something of it is undone.
+    #[serde(default)]
+    pub revert: Value,
 }
 
 impl Session {
@@ -49,6 +54,16 @@ pub(super) struct Sight {
     pub spent: Option<Spend>,
     /// Its prompt is the last thing said, and nobody answers.
     pub dropped: bool,
+}
+
+impl Sight {
+    /// Whether the turn has ended, and its session is busy still.
+    pub(super) fn settles(&self) -> bool {
+        let Fact::Looked { picture } = &self.fact else {
+            return false;
+        };
+        matches!(picture.turn, TurnRecord::Ended(_)) && picture.busy == Tri::Yes
+    }
 }
 
 /// Which turn is looked at.
@@ -76,7 +91,11 @@ impl OpenCode {
 
     pub(super) fn keep(&self, session: Session) -> Arc<Session> {
         let (name, session) = (session.id.clone(), Arc::new(session));
-        self.table().sessions.insert(name, Arc::clone(&session));
+        let mut table = self.table();
+        if table.sessions.len() >= KNOWN {
+            table.sessions.clear();
+        }
+        table.sessions.insert(name, Arc::clone(&session));
         session
     }
 
@@ -236,7 +255,8 @@ fn told(
     let stands = busy == Tri::No && same_host == Tri::Yes;
     let stopped = seen.stopped.filter(|_| stands);
     let ended = |finish, error| {
-        TurnRecord::Ended(End { finish, error, text: None, tools_ran: !seen.calls.is_empty() })
+        let text = seen.said.clone();
+        TurnRecord::Ended(End { finish, error, text, tools_ran: !seen.calls.is_empty() })
     };
     let record = match (stopped, error) {
         (None, _) => seen.record,
@@ -265,7 +285,7 @@ fn told(
 }
 
 /// A session that is not named is not busy, as far as this program knows.
-fn busy(status: Value, session: &str) -> Tri {
+pub(super) fn busy(status: Value, session: &str) -> Tri {
     match status[session]["type"].as_str() {
         Some("busy" | "retry") => Tri::Yes,
         Some("idle") => Tri::No,

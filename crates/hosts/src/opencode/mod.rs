@@ -7,14 +7,18 @@
 //! - `ids`: names of prompts and sessions.
 //! - `turn`, `errors`, `look`: what the stored messages say.
 //! - `open`, `watch`, `stop`, `transcript`: what is done; `attach`: how people look in.
+//! - `arms`, `hands`: programs with our plugin in them, and what they tell; `parent`: sessions that are told.
 
+mod arms;
 mod attach;
 mod errors;
+mod hands;
 mod http;
 mod hub;
 mod ids;
 mod look;
 mod open;
+mod parent;
 mod server;
 mod stop;
 mod transcript;
@@ -23,6 +27,7 @@ mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use homing_core::fact::Fact;
 use homing_core::ids::TaskId;
@@ -31,15 +36,24 @@ use homing_core::task::Answer;
 use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports, Wanted};
 use tokio::task::AbortHandle;
 
+use crate::marks::Marks;
 use crate::process::ProcessHost;
+use arms::Arms;
 use hub::Hub;
-use look::{Session, Which};
+use look::{Session, Sight, Which};
 use server::Servers;
 pub use server::Settings;
 use watch::Watch;
 
 /// Stored of a result, at most.
 const RESULT: usize = 1 << 20;
+/// What it is called in references and records.
+const NAME: &str = "opencode";
+const LOG: &str = "homing::opencode";
+/// A session that is busy after the end of its turn is idle within this, or something else goes on there.
+const SETTLES: Duration = Duration::from_millis(500);
+/// Sessions that are known at once; of more the server is asked again.
+const KNOWN: usize = 4_096;
 
 /// The host that runs sessions of OpenCode. Its methods need a tokio runtime around them.
 #[derive(Debug, Clone)]
@@ -47,7 +61,8 @@ pub struct OpenCode {
     servers: Arc<Servers>,
     hub: Arc<Hub>,
     table: Arc<Mutex<Table>>,
-    elsewhere: bool,
+    arms: Arc<Arms>,
+    marks: Marks,
     result: usize,
 }
 
@@ -62,11 +77,10 @@ struct Table {
 impl OpenCode {
     /// A server of our own lives beside the commands, under a shim as they have it.
     pub fn new(settings: Settings, beside: &ProcessHost) -> Self {
-        let elsewhere = settings.url.is_some();
-        let servers = Servers::new(settings, beside.servers(), beside.nursery());
-        let servers = Arc::new(servers);
+        let servers = Arc::new(Servers::new(settings, beside));
         let hub = Hub::new(Arc::clone(&servers));
-        Self { servers, hub, table: Arc::default(), elsewhere, result: RESULT }
+        let (arms, marks) = (Arc::default(), beside.marks());
+        Self { servers, hub, table: Arc::default(), arms, marks, result: RESULT }
     }
 
     /// How many bytes of a result are stored.
@@ -85,9 +99,26 @@ impl OpenCode {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether its server is not ours.
-    fn named_elsewhere(&self) -> bool {
-        self.elsewhere
+    /// As it looks when it says that it is idle, or after a while.
+    async fn sight_settled(
+        &self,
+        task: TaskId,
+        session: &str,
+        which: Which,
+    ) -> Result<Sight, String> {
+        let mut hears = self.hub.listen(session);
+        // What it said before somebody listened is seen now.
+        let idle = async {
+            while self.look_at(task, session, which, None).await?.settles() {
+                if hears.next().await.is_none() {
+                    break;
+                }
+            }
+            Ok::<(), String>(())
+        };
+        // Whether it came or not, what is told is what is seen after that.
+        drop(tokio::time::timeout(SETTLES, idle).await);
+        self.look_at(task, session, which, None).await
     }
 
     async fn look_now(&self, place: &Place) -> Fact {
@@ -110,7 +141,11 @@ impl OpenCode {
             0 => Which::Latest { attempt: place.fence.attempt },
             _ => Which::This(place.fence),
         };
-        match self.look_at(place.task, &session, which, None).await {
+        let mut sight = self.look_at(place.task, &session, which, None).await;
+        if sight.as_ref().is_ok_and(Sight::settles) {
+            sight = self.sight_settled(place.task, &session, which).await;
+        }
+        match sight {
             Ok(sight) => sight.fact,
             Err(why) => failed(why),
         }
@@ -119,7 +154,7 @@ impl OpenCode {
 
 impl Host for OpenCode {
     fn name(&self) -> &str {
-        "opencode"
+        NAME
     }
 
     fn caps(&self) -> Caps {

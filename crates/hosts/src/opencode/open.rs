@@ -72,7 +72,8 @@ impl OpenCode {
                 return unsure(&why);
             }
         }
-        let body = match session_of(opening) {
+        let above = self.above(&server, opening).await;
+        let body = match session_of(opening, above) {
             Ok(body) => body,
             Err(why) => return failed(HostError::new(ErrorClass::BadRequest, "order", &why)),
         };
@@ -81,6 +82,7 @@ impl OpenCode {
             Ok(made) => match serde_json::from_value::<Session>(made) {
                 Ok(session) => {
                     let session = self.keep(session);
+                    self.servers.open_pane(opening.task);
                     vec![Fact::SessionMade { session: session.id.as_str().into() }]
                 }
                 Err(why) => unsure(&why),
@@ -97,6 +99,12 @@ impl OpenCode {
                 unsure(&why)
             }
         }
+    }
+
+    /// The session that it is linked below, if this server knows it: a parent may work on other data.
+    async fn above(&self, server: &Server, opening: &Opening) -> Option<String> {
+        let above = opening.wanted.above.as_deref()?;
+        self.known(server, above).await.ok().map(|above| above.id.clone())
     }
 
     /// The session that was made for this attempt, if one was.
@@ -237,7 +245,7 @@ fn models(providers: &Value) -> Vec<String> {
     all
 }
 
-fn session_of(opening: &Opening) -> Result<Value, String> {
+fn session_of(opening: &Opening, above: Option<String>) -> Result<Value, String> {
     let Opening { task, attempt, wanted, prompt } = opening;
     let marker = ids::marker(*task, *attempt);
     let name = match &wanted.name {
@@ -250,7 +258,7 @@ fn session_of(opening: &Opening) -> Result<Value, String> {
         "metadata": {"homing": {"task": task.to_string(), "attempt": attempt}},
         "permission": rules(wanted)?,
     });
-    if let Some(above) = &wanted.above {
+    if let Some(above) = above {
         body["parentID"] = json!(above);
     }
     Ok(body)

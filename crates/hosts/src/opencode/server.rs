@@ -5,23 +5,27 @@ use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use homing_core::ids::TaskId;
 use homing_shim::claim;
 use homing_shim::processes::{self, Process};
 use homing_shim::record;
 use homing_shim::run_dir::RunDir;
 use homing_shim::spec::Spec;
 use tokio::sync::Mutex;
+use tracing::warn;
 
+use super::LOG;
 use super::http::Door;
+use crate::listens::{DOOR, Listens, listeners};
 use crate::nursery::Nursery;
-use crate::process::control;
+use crate::process::{ProcessHost, control};
 use crate::system;
-use crate::system::connections;
 use crate::system::processes::{openers, opens};
 
 /// What it must say after it was started.
@@ -34,9 +38,7 @@ const GRACE: Duration = Duration::from_secs(5);
 const SPOOL: u64 = 1 << 20;
 const USER: &str = "opencode";
 pub(super) const PASSWORD: &str = "OPENCODE_SERVER_PASSWORD";
-/// In a server's directory: the port, and the password.
-const DOOR: &str = "door";
-/// There, too: the head of what it wrote to its errors.
+/// In a server's directory: the head of what it wrote to its errors.
 const ERRORS: &str = "err.0";
 
 /// The file that all it knows is in.
@@ -80,6 +82,8 @@ pub struct Settings {
     pub command: Vec<String>,
     /// Variables that one has besides.
     pub env: Vec<String>,
+    /// Run for each child whose session was made, with its id in the place of `{task}`.
+    pub pane: Vec<String>,
 }
 
 /// One server.
@@ -105,7 +109,7 @@ impl Server {
 
     /// Whether no other program has its data open.
     pub(super) fn is_alone(&self) -> bool {
-        let Some(shim) = self.run.as_ref().and_then(held) else {
+        let Some(shim) = self.shim() else {
             return false;
         };
         let Ok(below) = processes::below(&[shim.pid]) else {
@@ -115,6 +119,11 @@ impl Server {
         let data = own.iter().find_map(|pid| opens(*pid, DATA));
         let all = data.and_then(|data| openers(&data).ok());
         all.is_some_and(|all| all.iter().all(|pid| own.contains(pid)))
+    }
+
+    /// What supervises one that we started.
+    pub(super) fn shim(&self) -> Option<Process> {
+        self.run.as_ref().and_then(held)
     }
 
     /// Whether it is still the one that was found.
@@ -133,12 +142,15 @@ pub(super) struct Servers {
     /// Each server of ours has a directory in it.
     folder: PathBuf,
     nursery: Nursery,
+    /// Whose plugin in it is to come to.
+    home: Option<OsString>,
     now: Mutex<Option<Arc<Server>>>,
 }
 
 impl Servers {
-    pub(super) fn new(settings: Settings, folder: PathBuf, nursery: Nursery) -> Self {
-        Self { settings, folder, nursery, now: Mutex::new(None) }
+    pub(super) fn new(settings: Settings, beside: &ProcessHost) -> Self {
+        let (folder, nursery) = (beside.servers(), beside.nursery());
+        Self { settings, folder, nursery, home: beside.home(), now: Mutex::new(None) }
     }
 
     /// The one that sessions run on now; another one when that is gone.
@@ -168,6 +180,11 @@ impl Servers {
             *now = found.map(Arc::new);
         }
         now.clone()
+    }
+
+    /// Whether they are started here, and end with all that ran on them.
+    pub(super) fn are_ours(&self) -> bool {
+        self.settings.url.is_none()
     }
 
     /// It did not answer as it should: who is there is looked up again.
@@ -254,17 +271,38 @@ impl Servers {
         run.make()?;
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
         let password = format!("{:016x}{:016x}", system::random()?, system::random()?);
-        run.put(DOOR, format!("{port} {password}").as_bytes())?;
+        let listens = Listens { port, password };
+        listens.write(&run)?;
         let mut command: Vec<OsString> = self.command().map(Into::into).collect();
         let port = port.to_string();
         command.extend(["serve", "--hostname", "127.0.0.1", "--port", &port].map(Into::into));
         let mut env: Vec<(OsString, OsString)> =
             std::env::vars_os().filter(|(name, _)| self.is_passed_on(name)).collect();
-        env.push((PASSWORD.into(), password.into()));
+        env.push((PASSWORD.into(), listens.password.into()));
+        env.extend(self.home.clone().map(|home| ("HOMING_HOME".into(), home)));
         let cwd = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_dir());
         let spec = Spec { command, env, cwd, reads: false, spool: SPOOL, grace: GRACE };
         spec.write(&run)?;
         Ok(run)
+    }
+
+    /// Opens a place to look at a child, where somebody wants one.
+    pub(super) fn open_pane(&self, task: TaskId) {
+        let words = self.settings.pane.iter().map(|word| word.replace("{task}", &task.to_string()));
+        let words: Vec<String> = words.collect();
+        let Some((program, words)) = words.split_first() else {
+            return;
+        };
+        let mut pane = tokio::process::Command::new(program);
+        pane.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let program = program.clone();
+        tokio::spawn(async move {
+            match pane.status().await {
+                Ok(ended) if ended.success() => {}
+                Ok(ended) => warn!(target: LOG, %task, program, %ended, "no pane was opened"),
+                Err(why) => warn!(target: LOG, %task, program, %why, "no pane was opened"),
+            }
+        });
     }
 
     pub(super) fn command(&self) -> impl Iterator<Item = &str> {
@@ -325,19 +363,12 @@ fn found(run: &RunDir) -> io::Result<Option<Server>> {
     let Some(shim) = held(run) else {
         return Ok(None);
     };
-    let Some(door) = run.get(DOOR)? else {
+    let Some(listens) = Listens::read(run)? else {
         return Ok(None);
     };
-    let door = String::from_utf8_lossy(&door).into_owned();
-    let Some((port, password)) = door.split_once(' ') else {
-        return Ok(None);
-    };
-    let Ok(port) = port.parse() else {
-        return Ok(None);
-    };
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let door = Door { address, authorization: Some(basic(password)) };
-    let password = Some(password.to_owned());
+    let authorization = Some(basic(&listens.password));
+    let door = Door { address: listens.address(), authorization };
+    let password = Some(listens.password);
     Ok(Some(Server { door, password, identity: shim.to_string(), run: Some(run.clone()) }))
 }
 
@@ -356,14 +387,7 @@ fn address(url: &str) -> Result<SocketAddr, String> {
 
 /// Which process listens there; nothing when that cannot be seen.
 fn listener(address: SocketAddr) -> String {
-    let nobody = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
-    let holders = |at| connections::holders(at, nobody).ok().flatten().unwrap_or_default();
-    let mut all = holders(address);
-    if all.is_empty() {
-        all = holders(any);
-    }
-    let first = all.into_iter().min().and_then(|pid| Process::of(pid).ok());
+    let first = listeners(address).into_iter().min().and_then(|pid| Process::of(pid).ok());
     first.map(|process| process.to_string()).unwrap_or_default()
 }
 

@@ -1,17 +1,21 @@
 //! Ending a turn, and answering what it waits for.
 
+use std::io;
 use std::time::Duration;
 
 use homing_core::fact::Fact;
 use homing_core::path::escaped;
 use homing_core::task::Answer;
 use homing_ports::host::Place;
+use homing_shim::processes::marked;
 use serde_json::{Value, json};
 
 use super::OpenCode;
 use super::http::Trouble;
 use super::server::Server;
 use super::turn::Message;
+use crate::marks::MARK;
+use crate::system::processes;
 
 /// An abort that is not seen to have worked by then is tried again.
 const STOPS: Duration = Duration::from_secs(10);
@@ -19,6 +23,8 @@ const STOPS: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(100);
 /// So many looks at a session that is aborted and does nothing.
 const QUIET: u32 = 3;
+/// Between asking what is left to end and insisting.
+const GRACE: Duration = Duration::from_secs(2);
 
 impl OpenCode {
     pub(super) async fn stop_now(&self, place: &Place) -> Fact {
@@ -26,9 +32,9 @@ impl OpenCode {
             |why: &dyn std::fmt::Display| Fact::StopRefused { why: why.to_string().into() };
         // What ran on a server of ours that is gone was taken with it.
         let Some(server) = self.servers.running().await else {
-            return match self.named_elsewhere() {
-                true => refused(&"OpenCode cannot be reached"),
-                false => Fact::Stopped,
+            return match self.servers.are_ours() {
+                true => Fact::Stopped,
+                false => refused(&"OpenCode cannot be reached"),
             };
         };
         let session = match &place.session {
@@ -42,13 +48,25 @@ impl OpenCode {
             return Fact::Stopped;
         };
         match tokio::time::timeout(STOPS, self.stop(&server, &session)).await {
-            Ok(Ok(())) => Fact::Stopped,
+            Ok(Ok(())) => match self.reap(&server, place).await {
+                Ok(()) => Fact::Stopped,
+                Err(why) => refused(&format!("what its tools left behind: {why}")),
+            },
             Ok(Err(why)) => {
                 self.servers.doubt(&server).await;
                 refused(&format!("OpenCode: {why}"))
             }
             Err(_) => refused(&"OpenCode took the abort, and the session is still busy"),
         }
+    }
+
+    /// What tools of the task left running on a server of ours has its mark, and ends with it.
+    async fn reap(&self, server: &Server, place: &Place) -> io::Result<()> {
+        let Some(shim) = server.shim() else {
+            return Ok(());
+        };
+        let mark = format!("{MARK}={}", self.marks.of(place.task)?);
+        processes::end_all(|| marked(&mark, &[], &shim), GRACE).await
     }
 
     /// Until it is not busy, and its last answer is closed.

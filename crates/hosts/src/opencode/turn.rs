@@ -33,6 +33,15 @@ pub(super) struct Info {
     pub cost: f64,
     #[serde(default)]
     pub tokens: Tokens,
+    /// Of a prompt: to whom it was said, and how.
+    #[serde(default)]
+    pub agent: Option<String>,
+    #[serde(default)]
+    pub model: Value,
+    #[serde(default)]
+    pub variant: Value,
+    #[serde(default)]
+    pub tools: Value,
     /// Of an answer: whether it only sums up what was said before. Of a prompt, something else.
     #[serde(default)]
     summary: Value,
@@ -133,7 +142,7 @@ impl Message {
     }
 
     /// A prompt that nobody wrote.
-    fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         let own = |part: &Part| part.synthetic || part.kind == "compaction";
         self.is_prompt() && !self.parts.is_empty() && self.parts.iter().all(own)
     }
@@ -165,6 +174,8 @@ pub(super) struct Turn {
     pub answered: Option<f64>,
     /// Set when nothing answers it any more though its record is open: what stopped it.
     pub stopped: Option<Stopped>,
+    /// What was said last.
+    pub said: Option<Payload>,
 }
 
 /// Why an open record stays so, if the session does nothing.
@@ -189,6 +200,7 @@ pub(super) fn turn(messages: &[Message], prompt: &str, most: usize) -> Turn {
             server: None,
             answered: None,
             stopped: None,
+            said: None,
         };
     };
     let server = messages[at].mark().map(|mark| mark.server);
@@ -204,20 +216,20 @@ pub(super) fn turn(messages: &[Message], prompt: &str, most: usize) -> Turn {
     let tools_ran = answers.iter().any(|answer| answer.tools().next().is_some());
     let overtaken = messages[at + 1..].iter().any(|m| m.is_prompt() && !m.goes_on());
     let ended = answers.last().and_then(|last| end(last));
+    let payload = |text: &str| (!text.is_empty()).then(|| Payload::bounded(text.as_bytes(), most));
+    let said = answers.iter().rev().find_map(|answer| payload(&answer.text()));
     let (record, stopped) = match ended {
         Some((finish, error)) => {
-            // What was said last before it broke off is better than nothing.
             let last = answers.last().map(|answer| answer.text()).unwrap_or_default();
-            let before = || answers.iter().rev().map(|each| each.text()).find(|t| !t.is_empty());
             let clean = finish == Finish::Stop && error.is_none();
-            let text = if clean || !last.is_empty() { last } else { before().unwrap_or_default() };
-            let text = (!text.is_empty()).then(|| Payload::bounded(text.as_bytes(), most));
+            // What was said last before it broke off is better than nothing.
+            let text = if clean { payload(&last) } else { said.clone() };
             (TurnRecord::Ended(End { finish, error, text, tools_ran }), None)
         }
         None => (TurnRecord::Open, why_open(answers.last().copied(), overtaken)),
     };
     let answered = answers.last().and_then(|last| last.info.time.created);
-    Turn { record, calls, server, answered, stopped }
+    Turn { record, calls, server, answered, stopped, said }
 }
 
 /// The end that an answer shows: one with tools in it is not the last, whatever it says.

@@ -4,20 +4,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use homing_core::fact::{ErrorClass, Fact, Fence, HostError, TurnRecord};
+use homing_core::fact::{ErrorClass, Fact, Fence, HostError};
 use homing_core::ids::TaskId;
 use homing_core::spec::Spend;
 use homing_core::words::Tri;
 use homing_ports::host::Reports;
 use serde_json::Value;
 use tokio::time::Instant;
+use tracing::debug;
 
-use super::OpenCode;
 use super::errors::{Failure, short};
 use super::hub::{Listening, Word};
 use super::look::{Sight, Which, open_todos, permission, question};
 use super::turn::{self, Part};
-use crate::system::wall_ms;
+use super::{LOG, OpenCode};
+use crate::system::{mono_us, wall_ms};
 
 /// Text that flows is told this often.
 const MOVES: Duration = Duration::from_millis(500);
@@ -95,6 +96,7 @@ impl Watch {
     }
 
     async fn look(&self, said: &mut Said) {
+        debug!(target: LOG, task = %self.task, at = mono_us(), "looks");
         let sight = self.sight(said).await;
         self.tell(sight, said).await;
     }
@@ -123,12 +125,10 @@ impl Watch {
                     said.spent = spent;
                     self.report(Fact::Spent { total: spent }).await;
                 }
-                let mut settles = None;
+                let settles = sight.settles().then_some(SETTLES);
                 if let Fact::Looked { picture } = &sight.fact {
                     said.busy = picture.busy == Tri::Yes;
                     said.calls = picture.calls.iter().map(|call| call.id).collect();
-                    let ended = matches!(picture.turn, TurnRecord::Ended(_));
-                    settles = (ended && said.busy).then_some(SETTLES);
                 }
                 let again = sight.dropped.then_some(BEGINS).or(settles);
                 said.doubt = again.map(|after| Instant::now() + after);

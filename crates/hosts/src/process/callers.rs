@@ -1,5 +1,5 @@
-//! Which task a process is inside of: found by walking up its parents to a shim of ours. What a command leaves
-//! behind stays below its shim, which is a subreaper, so nothing gets out by forking.
+//! Which task a process is inside of: found by walking up its parents to a shim of ours, or to a process with the mark of a
+//! task. What a command leaves behind stays below its shim, which is a subreaper, so nothing gets out by forking.
 
 use std::net::SocketAddr;
 
@@ -10,6 +10,7 @@ use homing_shim::processes::{Process, parent_of};
 use homing_shim::run_dir::RunDir;
 
 use super::ProcessHost;
+use crate::listens::{Listens, listeners};
 use crate::system::connections;
 
 /// Longer chains are taken for something that moves while it is looked at.
@@ -22,7 +23,7 @@ impl Callers for ProcessHost {
         for _ in 0..WALKS {
             match self.walk(pid) {
                 Calling::Unknown => {}
-                known @ (Calling::Inside(_) | Calling::Outside) => return known,
+                known @ (Calling::Inside(_) | Calling::Serving | Calling::Outside) => return known,
             }
         }
         Calling::Unknown
@@ -44,19 +45,27 @@ impl Callers for ProcessHost {
         match inside {
             Some(inside) => *inside,
             None if all.contains(&Calling::Unknown) => Calling::Unknown,
+            None if all.contains(&Calling::Serving) => Calling::Serving,
             None => Calling::Outside,
         }
     }
 }
 
 impl ProcessHost {
-    fn walk(&self, mut pid: i32) -> Calling {
+    fn walk(&self, first: i32) -> Calling {
+        let mut pid = first;
         for _ in 0..STEPS_MAX {
             if let Some(task) = self.task_of_shim(pid) {
                 return Calling::Inside(task);
             }
-            if self.is_server(pid) {
-                return Calling::Unknown;
+            if let Some(run) = self.server(pid) {
+                let listens = Listens::read(&run).ok().flatten();
+                let serves =
+                    listens.is_some_and(|listens| listeners(listens.address()).contains(&first));
+                return if serves { Calling::Serving } else { Calling::Unknown };
+            }
+            if let Some(task) = self.marks.read(pid) {
+                return Calling::Inside(task);
             }
             match parent_of(pid) {
                 // The first process of the machine, or of all that can be seen from here.
@@ -68,10 +77,10 @@ impl ProcessHost {
         Calling::Unknown
     }
 
-    /// Whether it supervises a program that serves many tasks: which of them calls cannot be told from here.
-    fn is_server(&self, pid: i32) -> bool {
-        let run = RunDir::of_shim(pid);
-        run.is_some_and(|run| run.path().parent() == Some(&*self.servers()))
+    /// The run of a program that serves many tasks, if this supervises one: which of them calls cannot be told from here.
+    fn server(&self, pid: i32) -> Option<RunDir> {
+        let run = RunDir::of_shim(pid)?;
+        (run.path().parent() == Some(&*self.servers())).then_some(run)
     }
 
     /// A shim has its run's log open, and the run names its shim: only the two together count.

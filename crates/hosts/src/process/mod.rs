@@ -33,6 +33,7 @@ use homing_shim::run_dir::RunDir;
 use homing_shim::spec::Spec;
 use tokio::task::AbortHandle;
 
+use crate::marks::Marks;
 use crate::nursery::Nursery;
 use crate::system;
 use watch::Watch;
@@ -53,6 +54,7 @@ const ABORTED: &str = "it was aborted before it started";
 pub struct ProcessHost {
     runs: PathBuf,
     nursery: Nursery,
+    marks: Marks,
     grace: Duration,
     spool: u64,
     /// Stored of a result, at most.
@@ -89,8 +91,9 @@ impl ProcessHost {
         let runs = runs.into();
         RunDir::at(&runs).make()?;
         let table = Arc::default();
-        let nursery = Nursery::new(nursery);
-        Ok(Self { runs, nursery, grace: GRACE, spool: SPOOL, result: RESULT, home: None, table })
+        let (nursery, marks) = (Nursery::new(nursery), Marks::beside(&runs));
+        let (grace, spool, result) = (GRACE, SPOOL, RESULT);
+        Ok(Self { runs, nursery, marks, grace, spool, result, home: None, table })
     }
 
     /// How long a command that is asked to end may take before it is killed.
@@ -124,6 +127,16 @@ impl ProcessHost {
     /// Where programs live that serve many tasks.
     pub(crate) fn servers(&self) -> PathBuf {
         self.runs.join(SERVERS)
+    }
+
+    /// How those are known whom the tree of processes does not tell.
+    pub(crate) fn marks(&self) -> Marks {
+        self.marks.clone()
+    }
+
+    /// What every command is given as the home.
+    pub(crate) fn home(&self) -> Option<OsString> {
+        self.home.clone()
     }
 
     /// Who makes its shims.

@@ -79,9 +79,9 @@ pub(crate) async fn launch(
         None => launch,
     };
     let launched = decided(&door, by, launch, vars.all).await;
-    // Perhaps it was not meant to be one.
     let launched = launched.map_err(|problem| match unnamed {
-        true => problem.hint("a command: homing run -- CMD"),
+        // Perhaps it was not meant to be a prompt.
+        true => problem.suggest("a command: homing run -- CMD"),
         false => problem,
     });
     let Launched { task, existing } = launched?;

@@ -35,6 +35,7 @@ use homing_core::ids::TaskId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::arms;
 use crate::counts;
 use crate::door::Door;
 use crate::feed::Feed;
@@ -48,7 +49,8 @@ use crate::request_id;
 /// For whoever comes through the socket.
 pub(crate) fn over_socket(door: Door) -> Router {
     let admit = middleware::from_fn_with_state(door.clone(), peer::admit);
-    numbered(with_tools(&door).layer(admit), door)
+    let within = mcp::within(&door, all(&door).with_state(door.clone()));
+    numbered(with_tools(&door).merge(arms::routes(&door, within)).layer(admit), door)
 }
 
 /// For whoever comes over TCP.
@@ -139,7 +141,7 @@ fn json(status: StatusCode, value: &impl Serialize) -> Response {
     (status, [("content-type", "application/json")], body).into_response()
 }
 
-fn ok(value: &impl Serialize) -> Response {
+pub(crate) fn ok(value: &impl Serialize) -> Response {
     json(StatusCode::OK, value)
 }
 

@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::response::Response;
 use homing_core::ids::TaskId;
 use homing_core::wire::{Stop, Stopping};
-use homing_ports::store::TaskQuery;
 use homing_runtime::Waited;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -22,7 +21,6 @@ use crate::problem::{Answer, Problem};
 
 /// A stop that is not confirmed is given up on within this.
 const ENDS_WITHIN: Duration = Duration::from_secs(40);
-const PAGE: usize = 500;
 /// So many are cancelled together: their ends share a commit.
 const AT_ONCE: usize = 256;
 const WHY: &str = "the daemon stops with its children";
@@ -53,7 +51,7 @@ pub(crate) async fn stop(
 
 /// Cancels every living task, and waits for their ends.
 async fn end_all(door: &Door) -> Answer<(u64, Vec<TaskId>)> {
-    let living = living(door).await?;
+    let living = door.homing.living(|task| Some(task.id)).await?;
     let mut stopping = Vec::new();
     for some in living.chunks(AT_ONCE) {
         let cancel = |id: &TaskId| {
@@ -77,17 +75,4 @@ async fn end_all(door: &Door) -> Answer<(u64, Vec<TaskId>)> {
         }
     }
     Ok((living.len() as u64, left))
-}
-
-async fn living(door: &Door) -> Answer<Vec<TaskId>> {
-    let mut query = TaskQuery { living: Some(true), limit: PAGE, ..TaskQuery::default() };
-    let mut all = Vec::new();
-    loop {
-        let page = door.homing.list(query.clone()).await?;
-        all.extend(page.iter().map(|task| task.id));
-        query.before = page.last().map(|task| (task.created.wall, task.id));
-        if page.len() < PAGE {
-            return Ok(all);
-        }
-    }
 }

@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, reason = "a test ends where its set-up fails")]
 #![expect(clippy::panic, reason = "a test ends where its set-up fails")]
 
+mod arms;
 mod asks;
 mod connections;
 mod deliveries;

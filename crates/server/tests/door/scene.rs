@@ -12,11 +12,13 @@ use std::time::Duration;
 use homing_client::{Client, Error, Event, Events};
 use homing_core::ids::TaskId;
 use homing_core::limits::Limits;
+use homing_core::refs::ParentRef;
 use homing_core::view::TaskView;
 use homing_core::wire::{Launch, Problem};
 use homing_core::words::State;
 use homing_hosts::system::SystemClock;
-use homing_ports::door::{Callers, Calling, Keeps, Token, Vars};
+use homing_ports::door::{Arms, Callers, Calling, Keeps, News, Offer, Orders, Token, Vars, Word};
+use homing_ports::host::Flight;
 use homing_ports::memory::ids::MemoryIds;
 use homing_runtime::{Homing, Runtime};
 use homing_server::{Counts, Door, Identity, Stops};
@@ -50,6 +52,45 @@ impl Callers for Around {
 
     fn calling_over(&self, _: SocketAddr, _: SocketAddr) -> Calling {
         self.calling(0)
+    }
+}
+
+/// Nobody comes with arms.
+impl Arms for Around {
+    fn host(&self) -> &str {
+        "opencode"
+    }
+
+    fn offer(&self, _: Offer) -> Result<Box<dyn Orders>, String> {
+        Err("nobody takes arms here".to_owned())
+    }
+
+    fn greet<'a>(&'a self, _: &'a str) -> Flight<'a, Vec<News>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn left(&self, _: &str) -> Flight<'_, Vec<News>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn answer(&self, _: &str, _: u64, _: u16, _: Vec<u8>) -> bool {
+        false
+    }
+
+    fn hear<'a>(&'a self, _: &'a str, _: Word) -> Flight<'a, Option<Vec<News>>> {
+        Box::pin(async { None })
+    }
+
+    fn lineage<'a>(&'a self, _: &'a str, _: &'a str) -> Flight<'a, Result<Vec<String>, String>> {
+        Box::pin(async { Err("nobody takes arms here".to_owned()) })
+    }
+
+    fn parent(&self, _: &str, _: &str) -> Option<ParentRef> {
+        None
+    }
+
+    fn mark(&self, _: TaskId) -> io::Result<(String, String)> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }
 
@@ -137,6 +178,7 @@ impl Scene {
             homing: homing.clone(),
             callers: self.around.clone(),
             keeps: self.around.clone(),
+            arms: self.around.clone(),
             presets: Arc::new(self.presets.clone()),
             identity: Arc::new(identity),
             stops: stops.clone(),

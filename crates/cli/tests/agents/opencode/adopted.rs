@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::scene::{Scene, runs};
+use super::scene::{Scene, waits};
 use super::server::{Server, until};
 
 /// Begins a session as a person would.
@@ -31,8 +31,7 @@ fn adopt<const N: usize>(scene: &Scene, session: &str, options: [&str; N]) -> se
 fn a1_a2_a_session_is_one_task_and_goes_to_the_parent_that_took_it_last() {
     let scene = Scene::new();
     let gate = scene.gate("gate");
-    let (_, session) =
-        begun(&scene, &runs(&format!("read x < {}", gate.display()), "@say by hand"));
+    let (_, session) = begun(&scene, &waits(&gate, "@say by hand"));
     let first = adopt(&scene, &session, ["--name", "taken in"]);
     let again = adopt(&scene, &session, ["--parent", "inbox:other"]);
     assert_eq!((&again["id"], &again["existing"]), (&first["id"], &true.into()));
@@ -49,8 +48,7 @@ fn a1_a2_a_session_is_one_task_and_goes_to_the_parent_that_took_it_last() {
 fn a4_what_a_crash_left_open_is_interrupted_and_what_is_not_there_is_refused() {
     let scene = Scene::new();
     let gate = scene.gate("gate");
-    let (server, session) =
-        begun(&scene, &runs(&format!("read x < {}", gate.display()), "@say never"));
+    let (server, session) = begun(&scene, &waits(&gate, "@say never"));
     until("the tool", || {
         let messages = server.messages(&session);
         messages.iter().any(|message| message.to_string().contains("\"running\"")).then_some(())

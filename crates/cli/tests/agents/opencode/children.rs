@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::scene::{Scene, runs};
+use super::scene::{Scene, runs, waits};
 use super::server::until;
 
 fn text(bytes: &[u8]) -> String {
@@ -178,8 +178,7 @@ fn c3_a_cancelled_child_is_aborted_and_its_tool_is_gone() {
 fn a_child_is_told_more_and_resumed_in_the_same_session() {
     let scene = Scene::new();
     let gate = scene.gate("gate");
-    let task =
-        scene.launch("talks", [], &runs(&format!("read x < {}", gate.display()), "@say first"));
+    let task = scene.launch("talks", [], &waits(&gate, "@say first"));
     scene.until_state(&task, "running");
     scene.home.homing(["send", &task, "@say second"]);
     scene.open(&gate);
@@ -214,4 +213,26 @@ fn a_session_is_looked_into_with_opencodes_own_terminal() {
     scene.home.homing(["run", "--name", "plain", "--", "true"]);
     let plain = scene.home.command().args(["attach", "plain"]).output().unwrap();
     assert_eq!(plain.status.code(), Some(5), "{}", text(&plain.stderr));
+}
+
+#[test]
+fn b6_what_a_cancelled_childs_tools_left_running_ends_with_it_and_a_pane_is_opened() {
+    let opened = tempfile::tempdir().unwrap();
+    let pane = opened.path().join("pane");
+    let script = format!("echo $0 > '{}'", pane.display());
+    let scene = Scene::with(&format!("pane = [\"sh\", \"-c\", {script:?}, \"{{task}}\"]\n"));
+    scene.set_up([]);
+    let (gate, pid) = (scene.gate("gate"), scene.file("pid"));
+    // It gets away from the tool that started it, but not from its mark.
+    let away = format!("setsid -f sh -c 'echo $$ > {}; exec sleep 600'", pid.display());
+    let script = format!("{away}; read x < '{}'", gate.display());
+    let task = scene.launch("leaves one", [], &runs(&script, "@say never"));
+    let read = || std::fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'));
+    let left = until("what it left", read).trim().to_owned();
+    let shown = until("the pane", || std::fs::read_to_string(&pane).ok());
+    assert_eq!(shown.trim(), task);
+    assert!(std::fs::exists(format!("/proc/{left}")).unwrap());
+    scene.home.homing(["cancel", &task]);
+    assert_eq!(scene.end(&task).0, "cancelled");
+    assert!(!std::fs::exists(format!("/proc/{left}")).unwrap(), "{left}");
 }

@@ -62,3 +62,32 @@ fn r1_both_are_killed_mid_turn_and_nothing_is_taken_for_done() {
     assert!(!fs::exists(format!("/proc/{pid}")).unwrap());
     assert_eq!(scene.result(&scene.launch("next", [], "@say back again")), "back again");
 }
+
+/// It answers 204 at once, and stores the prompt when its plugins are done with it.
+const SLOW: &str = "\
+import { existsSync, writeFileSync } from 'node:fs'
+export const Slow = async () => ({
+  'chat.message': async () => {
+    if (existsSync('BEGUN')) return
+    writeFileSync('BEGUN', '')
+    await new Promise(() => {})
+  },
+})
+";
+
+#[test]
+fn l8_a_prompt_that_was_taken_and_lost_with_the_server_is_sent_again() {
+    let scene = Scene::new();
+    let begun = scene.file("begun");
+    let plugins = scene.place.config().join("plugin");
+    fs::create_dir_all(&plugins).unwrap();
+    let slow = SLOW.replace("BEGUN", &begun.display().to_string());
+    fs::write(plugins.join("slow.js"), slow).unwrap();
+    let task = scene.launch("lost", [], "@say found");
+    until("the hook", || begun.exists().then_some(()));
+    scene.server().kill();
+    assert_eq!(scene.result(&task), "found");
+    let messages = scene.server().messages(scene.show(&task)["session"]["id"].as_str().unwrap());
+    let prompts = messages.iter().filter(|message| message["info"]["role"] == "user");
+    assert_eq!(prompts.count(), 1);
+}

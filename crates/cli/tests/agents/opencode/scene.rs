@@ -1,6 +1,6 @@
 //! A home whose daemon sends children to a real OpenCode.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use homing_testkit::model::Model;
@@ -37,6 +37,15 @@ impl Scene {
             place.script().display().to_string()
         );
         Self { home: Home::new(&settings), place, model, agent, _runtime: runtime }
+    }
+
+    /// Puts the plugin into OpenCode's settings.
+    pub fn set_up<const N: usize>(&self, options: [&str; N]) {
+        let mut setup = self.home.command();
+        setup.env("XDG_CONFIG_HOME", self.place.config().parent().unwrap());
+        let said = setup.args(["setup", "opencode"]).args(options).output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        self.home.homing(["daemon", "start"]);
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -97,6 +106,20 @@ impl Scene {
         until(state, || (self.show(task)["state"] == state).then_some(()));
     }
 
+    /// Whether there is a task of this name.
+    pub fn is_there(&self, task: &str) -> Option<()> {
+        let shown = self.home.command().args(["show", task]).output().unwrap();
+        shown.status.success().then_some(())
+    }
+
+    /// Its end is known, and nobody has been told.
+    pub fn until_owed(&self, task: &str) {
+        until("what is owed", || {
+            let state = self.show(task)["delivery"]["state"].clone();
+            ["owed", "sealed"].contains(&state.as_str()?).then_some(())
+        });
+    }
+
     pub fn server(&self) -> Server {
         until("a server", || Server::of(&self.home.dir().join("runs")))
     }
@@ -118,6 +141,13 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let said = self.home.command().args(["events"]).output();
+            let said = said.map(|said| said.stdout).unwrap_or_default();
+            eprintln!("journal:\n{}", String::from_utf8_lossy(&said));
+            let log = std::fs::read_to_string(self.home.dir().join("daemon.log"));
+            eprintln!("log:\n{}", log.unwrap_or_default());
+        }
         drop(self.home.command().args(["daemon", "stop", "--children"]).output());
     }
 }
@@ -126,4 +156,9 @@ impl Drop for Scene {
 pub fn runs(script: &str, then: &str) -> String {
     let call = json!({"command": script, "description": "what it does"});
     format!("Do it.\n@tool bash {call}\n{then}")
+}
+
+/// A prompt that waits for a gate, and then says something.
+pub fn waits(gate: &Path, then: &str) -> String {
+    runs(&format!("read x < '{}'", gate.display()), then)
 }

@@ -3,10 +3,25 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::program::{another, name, sends, started, words};
 use super::scene::{Scene, runs};
+use super::server::until;
 
 const TASKS: usize = 6;
 const KILLS: u64 = 6;
+
+/// Any moments, the same ones each time.
+struct Moments(u64);
+
+impl Moments {
+    /// At least this long, and up to so much longer.
+    fn wait(&mut self, least: u64, more: u64) {
+        let next = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = next.wrapping_add(1_442_695_040_888_963_407);
+        let moment = Duration::from_millis(least + (self.0 >> 33) % more);
+        std::thread::sleep(moment); // sleep: any moment is as good as another
+    }
+}
 
 #[test]
 fn r1_whatever_is_killed_every_child_ends_and_no_prompt_is_sent_twice() {
@@ -16,11 +31,9 @@ fn r1_whatever_is_killed_every_child_ends_and_no_prompt_is_sent_twice() {
     let tasks: Vec<String> = (0..TASKS)
         .map(|n| scene.launch(&format!("child-{n}"), [], &runs("sleep 0.3", &format!("@say {n}"))))
         .collect();
-    let mut seed = 0x5eed_u64;
+    let mut moments = Moments(0x5eed);
     for kill in 0..KILLS {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let moment = Duration::from_millis(100 + (seed >> 33) % 900);
-        std::thread::sleep(moment); // sleep: any moment is as good as another
+        moments.wait(100, 900);
         scene.home.homing(["daemon", "start"]);
         let server = scene.running();
         if kill % 3 != 0 {
@@ -53,5 +66,47 @@ fn r1_whatever_is_killed_every_child_ends_and_no_prompt_is_sent_twice() {
         let once =
             attempts.iter().all(|one| attempts.iter().filter(|two| two == &one).count() == 1);
         assert!(once, "{attempts:?}");
+    }
+}
+
+#[test]
+fn r1_n8_n9_whatever_is_killed_every_end_is_told_to_its_parent_once() {
+    let scene = Scene::new();
+    let mut program = started(&scene);
+    let session = program.session();
+    program.ask(&session, &format!("{}@say sent", sends("zero", "@say zero")));
+    program.debrief(&session);
+    let parent = scene.show("zero")["parent"].as_str().unwrap().to_owned();
+    let mut moments = Moments(0xdead);
+    let rounds = 2 * KILLS;
+    for n in 0..rounds {
+        let does = format!("sleep 0.1; echo told {n}.");
+        let task = format!("task-{n}");
+        let launch = ["launch", "--parent", &parent, "--name", &task, "--", "sh", "-c", &does];
+        scene.home.homing(launch);
+        // Around the moments in which it ends, is sealed, is sent, is stored and is answered.
+        moments.wait(60, 250);
+        if n % 3 != 0 {
+            scene.kill_daemon();
+        }
+        if n % 3 != 1 {
+            program.kill();
+            program = another(&scene);
+        }
+        scene.home.homing(["daemon", "start"]);
+    }
+    for n in 0..rounds {
+        let task = format!("task-{n}");
+        let settled = || (scene.show(&task)["delivery"]["state"] == "settled").then_some(());
+        until("the receipt", settled);
+    }
+    let messages = program.messages(&session);
+    for n in 0..rounds {
+        let telling = messages.iter().filter(|one| words(one).contains(&format!("| told {n}.")));
+        assert_eq!(telling.count(), 1, "{n}");
+    }
+    for debrief in program.debriefs(&session) {
+        assert_eq!(debrief["parts"].as_array().unwrap().len(), 2, "{debrief}");
+        assert!(program.answers(&session, name(&debrief)).len() <= 1, "{debrief}");
     }
 }

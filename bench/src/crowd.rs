@@ -43,6 +43,7 @@ pub fn spec(n: u64) -> Box<Spec> {
         caps: Caps { prompts: true, goes_on: true, ..Caps::default() },
         parent_turn: None,
         batch: None,
+        converses: false,
     };
     let session: Arc<str> = format!("ses_parent_{}", n / 20).into();
     let parent = ParentRef::Session { host: "opencode".into(), instance: None, session };

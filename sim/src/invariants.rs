@@ -49,6 +49,11 @@ struct Past {
 }
 
 impl Past {
+    /// A conversation is between turns before its first one, too.
+    fn talks(&self) -> bool {
+        self.row.as_ref().is_some_and(|row| row.talk.is_some())
+    }
+
     fn learns(&mut self, record: &TaskRecord, row: &Task) {
         if let TaskRecord::NoticeRouted { generation, .. } = record {
             self.routed.insert(*generation);
@@ -120,8 +125,10 @@ impl Checker {
 
     /// 12: a cancel that came too late says how it ended before.
     pub fn too_late(&mut self, task: TaskId, state: State, _store: &Store) -> Check {
-        let known =
-            self.past.get(&task).is_some_and(|past| past.ends.values().any(|end| *end == state));
+        let known = self
+            .past
+            .get(&task)
+            .is_some_and(|past| past.talks() || past.ends.values().any(|end| *end == state));
         self.hold(12, known && state.is_terminal(), || {
             format!("{task} was said to have ended as {state}, and had not")
         })
@@ -129,7 +136,8 @@ impl Checker {
 
     /// 6: nobody hears of an end before it is durable.
     pub fn heard_end(&self, task: TaskId) -> Check {
-        let ended = self.past.get(&task).is_some_and(|past| !past.ends.is_empty());
+        let over = |past: &Past| past.talks() || !past.ends.is_empty();
+        let ended = self.past.get(&task).is_some_and(over);
         self.hold(6, ended, || format!("{task} is said to have ended, and has not durably"))
     }
 
@@ -213,7 +221,11 @@ impl Checker {
                 let most = row.brief.over.attempts.unwrap_or(5);
                 self.hold(13, row.tries <= most, || format!("{id} has {} attempts", row.tries))?;
             }
-            TaskRecord::GenerationOpened { generation, .. } => {
+            TaskRecord::GenerationOpened { generation, debrief, .. } => {
+                let waits = before.talk.as_ref().is_some_and(|talk| !talk.waiting.is_empty());
+                self.hold(7, debrief.is_none() || !waits, || {
+                    format!("{id}: a debrief goes before a person's turn")
+                })?;
                 let next = before.state.is_terminal() && *generation == before.generation + 1;
                 self.hold(2, next, || {
                     format!("{id}: generation {generation} opened in {}", before.state)

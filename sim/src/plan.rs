@@ -84,6 +84,8 @@ pub struct Job {
     pub budget: bool,
     pub retry_interrupted: u32,
     pub parent_turn: bool,
+    /// A conversation instead of a task.
+    pub converses: bool,
     pub script: Script,
 }
 
@@ -98,6 +100,9 @@ pub enum Op {
     Resume(usize),
     Retry(usize),
     Send(usize),
+    /// A person speaks in a conversation; the same words again under the same key.
+    Speak(usize, Option<u64>),
+    Close(usize),
     AnswerAsk(usize),
     /// An answer to an ask that was answered before.
     AnswerLate(usize),
@@ -149,7 +154,7 @@ pub struct Plan {
 }
 
 pub const PARENTS: [&str; 5] =
-    ["opencode:ses_a", "conv:cv_b", "inbox:bot", "webhook:ops", "inbox:cli"];
+    ["opencode:ses_a", "claude:ses_b", "inbox:bot", "webhook:ops", "inbox:cli"];
 
 pub fn parent(n: usize) -> ParentRef {
     PARENTS[n % PARENTS.len()].parse().unwrap_or(ParentRef::None)
@@ -275,6 +280,7 @@ fn job(rng: &mut Rng, seed: u64, n: usize, jobs: usize) -> Job {
         budget: rng.chance(15),
         retry_interrupted: u32::from(rng.chance(40)),
         parent_turn: rng.chance(25),
+        converses: false,
         script: Script {
             turns,
             open_fails: if rng.chance(15) { 1 + rng.below(2) as u32 } else { 0 },
@@ -342,6 +348,33 @@ fn sweeps(seed: u64, jobs: usize, ops: &mut Vec<(u64, Op)>) {
     }
 }
 
+/// In some histories the first job is a conversation: people speak in it, and what it sends out comes home to it.
+fn conversation(seed: u64, jobs: &mut [Job], ops: &mut Vec<(u64, Op)>) {
+    let mut rng = Rng::new(seed ^ 0xc0de);
+    if !rng.chance(35) {
+        return;
+    }
+    let last = jobs.len() - 1;
+    let first = &mut jobs[0];
+    (first.converses, first.prompts, first.after, first.budget) = (true, true, None, false);
+    for (beats, end) in &mut first.script.turns {
+        if rng.chance(50) {
+            beats.push(Beat::Child(1 + rng.below(last as u64) as usize));
+        }
+        if rng.chance(40) {
+            *end = End::Answer;
+        }
+    }
+    for _ in 0..(2 + rng.below(5)) {
+        let most = *rng.pick(&[500, 5_000, 120_000, 2_000_000]);
+        let (at, key) = (300 + rng.below(most), rng.chance(30).then(|| rng.below(3)));
+        ops.push((at, Op::Speak(0, key)));
+    }
+    if rng.chance(15) {
+        ops.push((300 + rng.below(2_000_000), Op::Close(0)));
+    }
+}
+
 impl Plan {
     /// At least 4 tasks, at least 2 parents, nesting, and at least 1 crash.
     pub fn new(seed: u64) -> Self {
@@ -374,6 +407,7 @@ impl Plan {
             scenes::play(&mut rng, &mut jobs, &mut ops);
         }
         sweeps(seed, count, &mut ops);
+        conversation(seed, &mut jobs, &mut ops);
         ops.sort_by_key(|(at, _)| *at);
         Self {
             seed,

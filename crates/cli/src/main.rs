@@ -52,6 +52,7 @@ struct Cli {
 #[derive(clap::Subcommand)]
 enum Verb {
     Demo(verbs::demo::Args),
+    Chat(verbs::chat::Args),
     Launch(Box<launch::Args>),
     Run(Box<run::Args>),
     Ls(ls::Args),
@@ -72,6 +73,7 @@ enum Verb {
     Inbox(inbox::Args),
     Owned(owned::Args),
     Redrive(verbs::redrive::Args),
+    Reroute(verbs::reroute::Args),
     Daemon(verbs::daemon::Args),
     Config(verbs::config::Args),
     Token(verbs::token::Args),
@@ -116,6 +118,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
     let home = Home::find(cli.home)?;
     match cli.verb {
         Verb::Demo(args) => verbs::demo::run(&args),
+        Verb::Chat(args) => verbs::chat::run(&home, &args),
         Verb::Launch(args) => launch::run(&home, *args),
         Verb::Run(args) => run::run(&home, *args),
         Verb::Ls(args) => ls::run(&home, &args),
@@ -136,6 +139,7 @@ fn act(cli: Cli) -> anyhow::Result<u8> {
         Verb::Inbox(args) => inbox::run(&home, &args),
         Verb::Owned(args) => owned::run(&home, &args),
         Verb::Redrive(args) => verbs::redrive::run(&home, &args),
+        Verb::Reroute(args) => verbs::reroute::run(&home, &args),
         Verb::Daemon(args) => verbs::daemon::run(&home, &args),
         Verb::Config(args) => verbs::config::run(&home, &args),
         Verb::Token(args) => verbs::token::run(&home, &args),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use homing_core::ids::TaskId;
+use homing_core::ids::{ConversationId, TaskId};
 use homing_core::path::escaped;
 use homing_core::refs::ParentRef;
 use homing_core::span;
@@ -106,6 +106,11 @@ impl Client {
         self.json(Call::post("/v1/adopt", body)?).await
     }
 
+    /// Another place for an end that could not be told.
+    pub async fn reroute(&self, task: &str, body: &wire::Reroute) -> Result<TaskView, Error> {
+        self.json(Call::post(task_path(task, "/reroute"), body)?).await
+    }
+
     pub async fn resume(&self, task: &str, body: &wire::Resume) -> Result<wire::Resumed, Error> {
         self.json(Call::post(task_path(task, "/resume"), body)?).await
     }
@@ -122,6 +127,42 @@ impl Client {
 
     pub async fn asks(&self) -> Result<Vec<wire::AskView>, Error> {
         Ok(self.json::<wire::Asks>(Call::get("/v1/asks")).await?.asks)
+    }
+
+    pub async fn converse(&self, body: &wire::Converse) -> Result<wire::Opened, Error> {
+        self.json(Call::post("/v1/conversations", body)?).await
+    }
+
+    pub async fn conversation(&self, id: ConversationId) -> Result<wire::ConversationView, Error> {
+        self.json(Call::get(format!("/v1/conversations/{id}"))).await
+    }
+
+    pub async fn speak(
+        &self,
+        id: ConversationId,
+        body: &wire::Speak,
+    ) -> Result<wire::Spoken, Error> {
+        self.json(Call::post(format!("/v1/conversations/{id}/turns"), body)?).await
+    }
+
+    pub async fn close(&self, id: ConversationId) -> Result<wire::ConversationView, Error> {
+        let path = format!("/v1/conversations/{id}/close");
+        self.json(Call::post(path, &wire::Nothing {})?).await
+    }
+
+    /// Turns of a conversation as they are asked for, begin and end.
+    pub async fn conversation_events(&self, id: ConversationId) -> Result<Events, Error> {
+        self.follow(&format!("/v1/conversations/{id}/events"), None).await
+    }
+
+    /// One turn, from where a reader was: `wire::TurnEvent` each.
+    pub async fn turn_events(
+        &self,
+        id: ConversationId,
+        turn: u32,
+        last: Option<&str>,
+    ) -> Result<Events, Error> {
+        self.follow(&format!("/v1/conversations/{id}/turns/{turn}/events"), last).await
     }
 
     /// An ask, or a task that has one open.

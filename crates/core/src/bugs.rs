@@ -71,6 +71,8 @@ words! {
         StaleLoadCounts = "a task that retention took comes back by an older read",
         Unfenced = "a child's text stands bare in a debrief",
         SilencePosted = "the token of silence is posted",
+        PersonLast = "a debrief goes before a person's turn in a conversation",
+        TurnOnce = "a debrief whose turn failed in a conversation has none again",
     }
 }
 

@@ -221,10 +221,12 @@ pub fn task_wants(task: &Task, out: &mut Vec<Effect>) {
     }
 }
 
-/// What a sealed debrief wants done now. A task takes its debriefs as turns of its own.
+/// What a sealed debrief wants done now. A task and a conversation take theirs as turns of their own.
 pub fn debrief_wants(debrief: &Debrief, world: &World, out: &mut Vec<Effect>) {
     let pushed = debrief.parent.is_pushed_to();
-    if pushed && debrief.is_to_be_sent() && world.ready(&debrief.parent) == Ready::Yes {
+    let goes = pushed && debrief.is_to_be_sent() && world.ready(&debrief.parent) == Ready::Yes;
+    // What a conversation answered is read, and brought to its room.
+    if goes || debrief.answer.is_some() {
         let parent = debrief.parent.clone();
         out.push(Effect::Deliver { debrief: debrief.id, parent, tries: debrief.tries });
     }

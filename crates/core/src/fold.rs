@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::bugs::{Bug, active};
 use crate::evidence::Evidence;
 use crate::fact::{Call, Fact, Picture, Presence, TurnRecord};
+use crate::few::Few;
 use crate::ids::{AskId, TaskId};
 use crate::record::TaskRecord;
 use crate::refs::ParentRef;
@@ -42,6 +43,12 @@ pub fn begin(id: TaskId, record: &TaskRecord, line: Line) -> Option<Task> {
     seldom.aside =
         launched_by.filter(|_| brief.budget.counts()).map(|_| Box::new(brief.budget.as_spend()));
     task.seldom.settle();
+    if brief.converses {
+        // It begins between two turns: nothing was asked of it yet.
+        (task.state, task.generation, task.attempt, task.tries) = (State::Completed, 0, 0, 0);
+        let seldom = task.seldom.change();
+        (seldom.talk, seldom.ended) = (Some(Box::default()), Some(line.stamp));
+    }
     if let Some(session) = adopted {
         task.adopted = true;
         task.state = State::Running;
@@ -61,9 +68,23 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         TaskRecord::Accepted { .. } | TaskRecord::Stale { .. } => {}
         TaskRecord::DependencyMet { on } => task.seldom.change().after.retain(|waits| waits != on),
         TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
-        TaskRecord::GenerationOpened { generation, parent, aside } => {
-            task.seldom.change().aside = aside.map(Box::new);
+        TaskRecord::GenerationOpened { generation, parent, aside, debrief } => {
+            let seldom = task.seldom.change();
+            seldom.aside = aside.map(Box::new);
+            if let Some(talk) = &mut seldom.talk {
+                talk.began(*generation, *debrief);
+            }
             generation_opened(task, *generation, parent.as_ref());
+        }
+        TaskRecord::TurnAsked { turn, key, text } => {
+            if let Some(talk) = &mut task.seldom.change().talk {
+                talk.asked(*turn, text.digest, *key);
+            }
+        }
+        TaskRecord::Closed => {
+            if let Some(talk) = &mut task.seldom.change().talk {
+                (talk.closed, talk.waiting) = (true, Few::NONE);
+            }
         }
         TaskRecord::TurnOpened { turn, kind, debrief, send } => {
             let phase = Phase::Unsent;
@@ -74,7 +95,14 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         }
         TaskRecord::Moved { .. } => moved(task, record, line),
         TaskRecord::StopTurned { stop } => task.seldom.change().stop = Some(stop.clone()),
-        TaskRecord::Seen { fact, .. } => seen(task, fact, tick),
+        TaskRecord::Seen { fact, .. } => {
+            seen(task, fact, tick);
+            if task.turn.phase >= Phase::Taken
+                && let Some(talk) = &mut task.seldom.change().talk
+            {
+                talk.taken = true;
+            }
+        }
         TaskRecord::Late { text } => task.seldom.change().late = Some(*text),
         TaskRecord::Result { text, error } => {
             let seldom = task.seldom.change();
@@ -193,6 +221,9 @@ fn attempt_opened(task: &mut Task, record: &TaskRecord) {
     task.key = Arc::clone(key);
     if !keep_session {
         task.session = None;
+        if let Some(talk) = &mut task.seldom.change().talk {
+            talk.taken = false;
+        }
     }
     task.turn = Turn::default();
     task.evidence = Evidence::default();
@@ -229,7 +260,7 @@ fn moved(task: &mut Task, record: &TaskRecord, line: Line) {
     seldom.sends.clear();
     seldom.last_send = None;
     seldom.after.clear();
-    if !active(Bug::NoTelemetry) {
+    if !active(Bug::NoTelemetry) && !task.brief.converses {
         seldom.telemetry.push(task.generation);
     }
     if let Some((parent, batch)) = told {
@@ -387,6 +418,8 @@ fn notice(task: &mut Task, record: &TaskRecord, tick: u64) {
         | TaskRecord::DependencyMet { .. }
         | TaskRecord::AttemptOpened { .. }
         | TaskRecord::GenerationOpened { .. }
+        | TaskRecord::TurnAsked { .. }
+        | TaskRecord::Closed
         | TaskRecord::TurnOpened { .. }
         | TaskRecord::Moved { .. }
         | TaskRecord::StopTurned { .. }

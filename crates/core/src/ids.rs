@@ -1,4 +1,4 @@
-//! Owns the names of tasks, asks and debriefs: a prefix and 12 base32 characters (60 bits).
+//! Owns the names of tasks, conversations, asks and debriefs: a prefix and 12 base32 characters (60 bits).
 //! Never mints one: the bits come in from outside.
 
 use std::fmt;
@@ -120,6 +120,11 @@ id!(
     TaskId, "bg_", "a task"
 );
 id!(
+    /// A parent session that homing owns the door of. It is carried by a task, whose generations are its turns and whose
+    /// bits are its own.
+    ConversationId, "cv_", "a conversation"
+);
+id!(
     /// A permission or a question that a child waits on.
     AskId, "ask_", "an ask"
 );
@@ -131,6 +136,20 @@ id!(
     /// One message to a room; also its idempotency key.
     PostId, "po_", "a post"
 );
+
+impl ConversationId {
+    /// The task that carries it.
+    pub const fn task(self) -> TaskId {
+        TaskId(self.0)
+    }
+}
+
+impl TaskId {
+    /// The conversation that it carries, if it is one that does.
+    pub const fn conversation(self) -> ConversationId {
+        ConversationId(self.0)
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::fact::{Fact, Fence};
 use crate::ids::{AskId, DebriefId, PostId, TaskId};
-use crate::payload::Payload;
+use crate::payload::{Digest, Payload};
 use crate::reason::Caller;
 use crate::refs::{Origin, ParentRef};
 use crate::reply::Lease;
@@ -178,6 +178,24 @@ pub enum Input {
         ms: u64,
         by: Caller,
     },
+    /// A conversation is opened; its task is accepted with it.
+    Converse {
+        request: Request,
+        id: TaskId,
+        spec: Box<Spec>,
+    },
+    /// A person's turn of the conversation that this task carries.
+    Turn {
+        request: Request,
+        task: TaskId,
+        text: Payload,
+        key: Option<Digest>,
+    },
+    /// A conversation takes no further turn.
+    Close {
+        request: Request,
+        task: TaskId,
+    },
     /// The one who waits went away.
     Forget {
         request: Request,
@@ -280,6 +298,10 @@ pub enum Then {
     Offer(DebriefId),
     /// Nothing is on its way to this parent any more: what rests and is to be sent again goes.
     Again(ParentRef),
+    /// The next turn of a conversation that is between two.
+    NextTurn(TaskId),
+    /// A turn of a conversation ended.
+    TurnOver(TaskId),
     /// Look whether a sealed debrief is wholly settled.
     Withdraw(DebriefId),
     /// Answer those who wait for a task's end.
@@ -310,6 +332,8 @@ impl Input {
             | Self::Send { task, .. }
             | Self::Read { task, .. }
             | Self::Wait { task, .. }
+            | Self::Turn { task, .. }
+            | Self::Close { task, .. }
             | Self::Reroute { task, .. }
             | Self::Observed { task, .. }
             | Self::TelemetryTaken { task, .. } => Some(*task),
@@ -317,6 +341,7 @@ impl Input {
             Self::Launch { spec, .. } | Self::Adopt { spec, .. } => spec.launched_by,
             Self::Reserve { root, .. } => Some(*root),
             Self::Release { .. }
+            | Self::Converse { .. }
             | Self::Answer { .. }
             | Self::Forget { .. }
             | Self::Redrive { .. }
@@ -348,6 +373,9 @@ impl Input {
             | Self::Answer { request, .. }
             | Self::Read { request, .. }
             | Self::Wait { request, .. }
+            | Self::Converse { request, .. }
+            | Self::Turn { request, .. }
+            | Self::Close { request, .. }
             | Self::Reroute { request, .. }
             | Self::Redrive { request, .. }
             | Self::Lease { request, .. }

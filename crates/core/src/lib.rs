@@ -51,6 +51,7 @@ pub mod silence;
 pub mod span;
 pub mod spec;
 pub mod step;
+pub mod talk;
 pub mod task;
 pub mod telemetry;
 mod text;

@@ -97,6 +97,9 @@ impl Default for Limits {
     }
 }
 
+/// Turns of conversations count against no slots.
+const CONVERSES: &str = "conversations";
+
 macro_rules! over {
     ($($name:ident: $kind:ty),+ $(,)?) => {
         $(pub fn $name(&self, brief: &Brief) -> $kind {
@@ -130,6 +133,9 @@ impl Limits {
     /// The key whose slots a turn on this model counts against, and how many there are (0: no limit).
     /// A model's own limit goes over its provider's, which spans its models; else the default, per model.
     pub fn key(&self, brief: &Brief, model: Option<&Model>) -> (Arc<str>, u32) {
+        if brief.converses {
+            return (CONVERSES.into(), 0);
+        }
         let Some(model) = model else {
             let name = brief.agent.as_deref().unwrap_or(&brief.host);
             return (format!("agent:{name}").into(), self.default);

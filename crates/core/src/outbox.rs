@@ -50,6 +50,9 @@ pub struct Debrief {
     /// its way to its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<u64>,
+    /// What a conversation answered: the task that carries it, and its words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<(TaskId, TextRef)>,
 }
 
 impl Debrief {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::fact::{Fact, Fence, HostError};
 use crate::ids::{AskId, DebriefId, PostId, TaskId};
 use crate::outbox::{Debrief, Post};
-use crate::payload::TextRef;
+use crate::payload::{Digest, TextRef};
 use crate::reason::{Caller, Reason};
 use crate::refs::ParentRef;
 use crate::spec::{Brief, Spend};
@@ -54,7 +54,19 @@ pub enum TaskRecord {
         /// What is set aside for it on the account above.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         aside: Option<Spend>,
+        /// Of a conversation: the debrief that this turn carries.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        debrief: Option<DebriefId>,
     },
+    /// A person's turn of a conversation waits to be taken.
+    TurnAsked {
+        turn: u32,
+        text: TextRef,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<Digest>,
+    },
+    /// A conversation takes no further turn.
+    Closed,
     /// Written before its prompt is sent.
     TurnOpened {
         turn: u32,
@@ -196,6 +208,12 @@ pub enum OutboxRecord {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<Arc<str>>,
     },
+    /// A turn of a conversation answered it; what it said goes to the room that the request came from.
+    DebriefAnswered {
+        debrief: DebriefId,
+        task: TaskId,
+        text: TextRef,
+    },
     /// One that rests is to be sent again: now, or once nothing else is on its way to its parent.
     DebriefAgain {
         debrief: DebriefId,
@@ -234,6 +252,8 @@ impl TaskRecord {
             Self::DependencyMet { .. } => "dependency_met",
             Self::AttemptOpened { .. } => "attempt_opened",
             Self::GenerationOpened { .. } => "generation_opened",
+            Self::TurnAsked { .. } => "turn_asked",
+            Self::Closed => "closed",
             Self::TurnOpened { .. } => "turn_opened",
             Self::Moved { .. } => "moved",
             Self::StopTurned { .. } => "stop_turned",
@@ -263,9 +283,9 @@ impl OutboxRecord {
     pub fn key(&self) -> String {
         match self {
             Self::Sealed { debrief } => debrief.id.to_string(),
-            Self::DebriefMoved { debrief, .. } | Self::DebriefAgain { debrief, .. } => {
-                debrief.to_string()
-            }
+            Self::DebriefMoved { debrief, .. }
+            | Self::DebriefAnswered { debrief, .. }
+            | Self::DebriefAgain { debrief, .. } => debrief.to_string(),
             Self::PostSealed { post } => post.id.to_string(),
             Self::PostMoved { post, .. } | Self::PostAgain { post } => post.to_string(),
         }
@@ -275,6 +295,7 @@ impl OutboxRecord {
         match self {
             Self::Sealed { .. } => "sealed",
             Self::DebriefMoved { .. } => "debrief_moved",
+            Self::DebriefAnswered { .. } => "debrief_answered",
             Self::DebriefAgain { .. } => "debrief_again",
             Self::PostSealed { .. } => "post_sealed",
             Self::PostMoved { .. } => "post_moved",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::ids::TaskId;
+use crate::ids::{ConversationId, TaskId};
 
 /// Who is told about a task.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +21,7 @@ pub enum ParentRef {
     /// `task:bg_…`
     Task(TaskId),
     /// `conv:cv_…`
-    Conversation(Arc<str>),
+    Conversation(ConversationId),
     /// `webhook:NAME`
     Webhook(Arc<str>),
     /// `HOST[@INSTANCE]:SESSION`
@@ -83,7 +83,7 @@ impl FromStr for ParentRef {
                 Ok(Self::Inbox { name: part(name, text)?, key })
             }
             "task" => Ok(Self::Task(rest.parse()?)),
-            "conv" => Ok(Self::Conversation(part(rest, text)?)),
+            "conv" => Ok(Self::Conversation(rest.parse()?)),
             "webhook" => Ok(Self::Webhook(part(rest, text)?)),
             other => {
                 let (host, instance) = match other.split_once('@') {
@@ -125,11 +125,11 @@ impl ParentRef {
         }
     }
 
-    /// Whether what it is owed is brought to it.
+    /// Whether what it is owed is brought to it. A task and a conversation have it as a turn that the core itself opens.
     pub fn is_pushed_to(&self) -> bool {
         match self {
-            Self::Conversation(_) | Self::Session { .. } | Self::Webhook(_) => true,
-            Self::None | Self::Inbox { .. } | Self::Task(_) => false,
+            Self::Session { .. } | Self::Webhook(_) => true,
+            Self::None | Self::Inbox { .. } | Self::Task(_) | Self::Conversation(_) => false,
         }
     }
 
@@ -257,7 +257,7 @@ mod tests {
             "inbox:cli",
             "inbox:bot/room-7",
             "task:bg_0123456789ab",
-            "conv:cv_1",
+            "conv:cv_000000000001",
             "webhook:ops",
             "opencode:ses_1",
             "claude@laptop:5b0c-1",

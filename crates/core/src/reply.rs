@@ -56,6 +56,12 @@ pub enum Told {
     Answered {
         ask: AskId,
     },
+    /// A turn of a conversation; `existing` when the same key came before.
+    TurnTaken {
+        turn: u32,
+        existing: bool,
+    },
+    Closed,
     /// Read the task now: it is as fresh as it gets. `fresh` tells whether the host could be asked, where it had to be.
     ReadNow {
         task: TaskId,

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder,
 use utoipa::openapi::{RefOr, schema};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::ids::{AskId, DebriefId, PostId, TaskId};
+use crate::ids::{AskId, ConversationId, DebriefId, PostId, TaskId};
 use crate::payload::Digest;
 use crate::refs::{Origin, ParentRef};
 use crate::wire::Words;
@@ -75,11 +75,12 @@ macro_rules! part {
 
 texts! {
     TaskId: id!("bg"), "bg_4t7mzq0k2hxw", "The id of a task.";
+    ConversationId: id!("cv"), "cv_4t7mzq0k2hxw", "The id of a conversation.";
     AskId: id!("ask"), "ask_4t7mzq0k2hxw", "The id of an ask.";
     DebriefId: id!("db"), "db_4t7mzq0k2hxw", "The id of a debrief, which is also what acknowledges it.";
     PostId: id!("po"), "po_4t7mzq0k2hxw", "The id of a message to a room.";
     ParentRef: concat!(
-        "^(none|inbox:", part!(), "(/", part!(), ")?|task:bg_[0-9a-hjkmnp-tv-z]{12}|(conv|webhook):", part!(),
+        "^(none|inbox:", part!(), "(/", part!(), ")?|(task:bg|conv:cv)_[0-9a-hjkmnp-tv-z]{12}|webhook:", part!(),
         "|(opencode|claude|codex|acp)(@", part!(), ")?:", part!(), ")$"
     ), "inbox:bot/room-7",
         "Who is told: `none`, `inbox:NAME[/KEY]`, `task:ID`, `conv:ID`, `webhook:NAME` or `HOST[@INSTANCE]:SESSION`.";

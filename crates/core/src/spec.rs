@@ -212,6 +212,9 @@ pub struct Brief {
     #[serde(default, skip_serializing_if = "is_default")]
     pub over: Rare<Overrides>,
     pub caps: Caps,
+    /// It carries a conversation: its generations are turns, and nobody is owed anything about it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub converses: bool,
     pub host: Arc<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<Arc<str>>,

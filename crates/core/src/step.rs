@@ -166,7 +166,9 @@ fn touch(world: &World, change: &Change, touched: &mut Touched) {
             touched.tasks.insert(*id);
         }
         Change::Record(Record::Outbox(
-            OutboxRecord::DebriefMoved { debrief, .. } | OutboxRecord::DebriefAgain { debrief, .. },
+            OutboxRecord::DebriefMoved { debrief, .. }
+            | OutboxRecord::DebriefAnswered { debrief, .. }
+            | OutboxRecord::DebriefAgain { debrief, .. },
         )) => {
             touched.debriefs.insert(*debrief);
             if let Some(known) = world.debrief(*debrief) {
@@ -233,6 +235,7 @@ fn touch_told(world: &World, change: &Change, touched: &mut Touched) {
         }
         touched.parents.insert((*task.parent).clone());
         touched.parents.insert(ParentRef::Task(*id));
+        touched.parents.extend(task.conversation().map(ParentRef::Conversation));
     }
 }
 

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bugs::{Bug, active};
 use crate::evidence::Evidence;
 use crate::fact::{AskSeen, Fence, HostError};
 use crate::few::Few;
-use crate::ids::{AskId, DebriefId, TaskId};
+use crate::ids::{AskId, ConversationId, DebriefId, TaskId};
 use crate::payload::TextRef;
 use crate::rare::{Plain, Rare};
 use crate::reason::{Caller, Reason};
 use crate::refs::ParentRef;
 use crate::spec::{Brief, Model, Spend};
+use crate::talk::Talk;
 use crate::time::Stamp;
 use crate::words::{Cause, Code, DeliveryState, Phase, State, Target, TurnKind, words};
 
@@ -310,6 +312,9 @@ pub struct Seldom {
     pub error: Option<Box<HostError>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Stamp>,
+    /// Of a conversation alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub talk: Option<Box<Talk>>,
 }
 
 impl Plain for Seldom {
@@ -335,6 +340,7 @@ impl Plain for Seldom {
         late: None,
         error: None,
         ended: None,
+        talk: None,
     };
 }
 
@@ -435,9 +441,23 @@ impl Task {
         !self.state.is_terminal()
     }
 
-    /// Whether something about it is still owed to anyone.
+    /// The conversation that it carries.
+    pub fn conversation(&self) -> Option<ConversationId> {
+        self.talk.is_some().then(|| self.id.conversation())
+    }
+
+    /// Whether a conversation is between two turns, and no person waits.
+    pub fn awaits_turn(&self) -> bool {
+        let waits = |talk: &Talk| !talk.waiting.is_empty() && !active(Bug::PersonLast);
+        let free = self.talk.as_ref().is_some_and(|talk| !talk.closed && !waits(talk));
+        free && !self.is_living() && !self.unconfirmed && self.orphans.is_empty()
+    }
+
+    /// Whether something about it is still owed to anyone. A conversation that is open owes its next turn.
     pub fn is_owed(&self) -> bool {
-        !self.notices.is_empty() || !self.telemetry.is_empty() || !self.orphans.is_empty()
+        let talks = self.talk.as_ref().is_some_and(|talk| !talk.closed);
+        let owed = !self.notices.is_empty() || !self.telemetry.is_empty();
+        owed || !self.orphans.is_empty() || talks
     }
 
     /// Waits for a slot to run a turn that is ready.

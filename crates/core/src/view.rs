@@ -187,7 +187,7 @@ impl TaskView {
             evidence: evidence(task),
             reason: task.reason.as_ref().map(ToString::to_string),
             result: result(task, beside.result),
-            error: task.error.as_deref().map(error),
+            error: task.error.as_deref().map(ErrorView::of),
             progress: Progress {
                 tool_calls: used.calls,
                 last_tool: task.tool.clone(),
@@ -292,8 +292,10 @@ fn result(task: &Task, bytes: Option<&[u8]>) -> Option<ResultView> {
     })
 }
 
-fn error(error: &crate::fact::HostError) -> ErrorView {
-    ErrorView { code: error.class, message: format!("{}: {}", error.name, error.message) }
+impl ErrorView {
+    pub fn of(error: &crate::fact::HostError) -> Self {
+        Self { code: error.class, message: format!("{}: {}", error.name, error.message) }
+    }
 }
 
 fn delivery(task: &Task, debrief: Option<&Debrief>) -> DeliveryView {
@@ -321,13 +323,13 @@ fn attempts(task: &Task) -> Vec<AttemptView> {
         attempt: past.attempt,
         model: model(past.model),
         session: past.session.clone(),
-        error: past.error.as_deref().map(error),
+        error: past.error.as_deref().map(ErrorView::of),
     });
     let now = AttemptView {
         attempt: task.attempt,
         model: model(task.model),
         session: task.session.clone(),
-        error: task.error.as_deref().map(error),
+        error: task.error.as_deref().map(ErrorView::of),
     };
     past.chain([now]).collect()
 }

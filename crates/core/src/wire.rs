@@ -52,8 +52,10 @@ macro_rules! body {
 }
 
 mod adopt;
+mod converse;
 mod query;
 pub use adopt::*;
+pub use converse::*;
 pub use query::*;
 
 /// One word, or several.

@@ -94,7 +94,7 @@ fn a_spec_reads_back_full_and_bare() {
 fn a_debrief_reads_back() {
     let full = Debrief {
         id: DebriefId::from_bits(1),
-        parent: parent_ref("conv:cv_1"),
+        parent: parent_ref("opencode:ses_1"),
         origin: Some("pigeon:loft/7".parse().unwrap()),
         batch: BatchId::Turn("t1".into()),
         notices: vec![(TaskId::from_bits(1), 1), (TaskId::from_bits(2), 9)],
@@ -111,6 +111,7 @@ fn a_debrief_reads_back() {
         parked: true,
         why: Some("it answered 410".into()),
         again: Some(9),
+        answer: Some((TaskId::from_bits(3), a_text())),
     };
     reads_back(&full);
     let (origin, lease) = (None, None);
@@ -124,6 +125,7 @@ fn a_debrief_reads_back() {
         parked: false,
         why: None,
         again: None,
+        answer: None,
         ..full
     };
     reads_back(&bare);

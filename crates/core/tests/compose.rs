@@ -164,7 +164,7 @@ fn only_a_parent_that_speaks_in_a_room_is_told_how_to_be_silent() {
     let odd: Origin = "pigeon:loft/7".parse().unwrap();
     for (parent, origin, speaks) in [
         ("opencode:ses_1", Some(&group), true),
-        ("conv:cv_1", Some(&group), true),
+        ("opencode:ses_1", Some(&group), true),
         ("opencode:ses_1", Some(&odd), false),
         ("opencode:ses_1", None, false),
         ("inbox:cli", Some(&group), false),

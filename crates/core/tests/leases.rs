@@ -157,7 +157,7 @@ fn n12_the_end_of_a_lease_that_is_over_ends_no_other() {
 fn n12_only_an_inbox_is_fetched_from() {
     let mut stage = Stage::new();
     for stays in [true, false] {
-        let request = stage.take("conv:c1", stays);
+        let request = stage.take("opencode:c1", stays);
         let told = stage.told(request).expect("an answer at once");
         assert!(matches!(told, Told::Refused { code: Code::Invalid, .. }), "{told:?}");
     }

@@ -14,7 +14,7 @@ use stage::delivery::{BOT, errand};
 use stage::launch::task;
 use stage::{HOUR, Stage, parent_ref};
 
-const CHAT: &str = "conv:cv_1";
+const CHAT: &str = "opencode:ses_1";
 
 #[test]
 fn u2_an_idle_parent_gets_a_debrief_turn_of_its_own() {

@@ -89,6 +89,42 @@ pub struct Piece {
     pub written: Option<u64>,
 }
 
+/// What a part of an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartKind {
+    Text,
+    /// What the agent thinks, where it tells.
+    Thought,
+    /// A call of a tool: its name, and what it says of itself.
+    Tool,
+}
+
+impl PartKind {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Thought => "thought",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// A piece of what is said in a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The part of the answer that it is of, as the host calls it.
+    pub part: Arc<str>,
+    pub kind: PartKind,
+    /// Number of its first byte in the part. What was told from there on before counts no more.
+    pub from: u64,
+    pub text: String,
+}
+
+/// Where what is said goes to; false: nobody listens any more.
+pub trait Ears: Send + Sync {
+    fn hear(&self, said: Said) -> Flight<'_, bool>;
+}
+
 /// Where a driver reports to. Bounded: a report waits its turn, it is never dropped.
 pub trait Reports: Send + Sync {
     fn report(&self, task: TaskId, fence: Fence, fact: Fact) -> Flight<'_, ()>;
@@ -114,6 +150,18 @@ pub trait Host: Send + Sync {
     fn say(&self, saying: Saying) -> Flight<'_, Result<(), String>> {
         let _ = saying;
         Box::pin(std::future::ready(Err("it takes no words in a turn".to_owned())))
+    }
+
+    /// What is said in a turn: all that is stored, each part from its first byte on; and, if that is asked for, what comes
+    /// after it, until the turn is over. Parts are named in their order.
+    fn hear(
+        &self,
+        place: Place,
+        ears: Arc<dyn Ears>,
+        follows: bool,
+    ) -> Flight<'_, Result<(), String>> {
+        let _ = (place, ears, follows);
+        Box::pin(std::future::ready(Err("it does not tell what is said before its end".to_owned())))
     }
 
     /// Reports until `unwatch`.

@@ -20,6 +20,10 @@ pub fn words(record: &TaskRecord) -> Option<String> {
             None => format!("attempt {attempt}"),
         },
         R::GenerationOpened { generation, .. } => format!("generation {generation}"),
+        R::TurnAsked { turn, text, .. } => {
+            format!("turn {turn} of the conversation is asked for: {}", count(text.bytes, "byte"))
+        }
+        R::Closed => "the conversation is closed".to_owned(),
         R::TurnOpened { turn, kind, .. } => format!("turn {turn}: {}", turn_words(*kind)),
         R::Moved { to, cause, reason, .. } => match cause {
             Some(cause) => format!("{to} ({cause}): {reason}"),
@@ -202,6 +206,8 @@ pub(crate) fn is_heard(record: &TaskRecord) -> bool {
         | TaskRecord::DependencyMet { .. }
         | TaskRecord::AttemptOpened { .. }
         | TaskRecord::GenerationOpened { .. }
+        | TaskRecord::TurnAsked { .. }
+        | TaskRecord::Closed
         | TaskRecord::TurnOpened { .. }
         | TaskRecord::Moved { .. }
         | TaskRecord::StopTurned { .. }

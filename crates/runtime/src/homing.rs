@@ -182,12 +182,13 @@ impl Homing {
 
     /// Names another place for what could not be told where it was to be.
     pub async fn reroute(&self, task: TaskId, origin: Origin) -> Result<(), Refused> {
+        self.has_room(&origin)?;
         let told = self.ask(|request| Input::Reroute { request, task, origin }).await?;
         the_answer!(told, Told::Rerouted { .. } => ())
     }
 
     /// What can be refused without a decision is refused here.
-    async fn admitted(&self, launch: Launch) -> Result<Box<Spec>, Refused> {
+    pub(crate) async fn admitted(&self, launch: Launch) -> Result<Box<Spec>, Refused> {
         let Some(host) = self.ports.hosts.get(launch.host()).cloned() else {
             let known = self.ports.hosts.keys().map(String::as_str);
             let why = nearest::unknown("host", launch.host(), known);
@@ -203,17 +204,18 @@ impl Homing {
         }
         let spec = launch.spec(host.caps());
         self.can_be_told(&spec.parent)?;
-        if let Some(origin) = &spec.brief.origin
-            && !matches!(origin.kind, OriginKind::Other(_))
-            && !self.ports.rooms.contains_key(&*origin.room)
-        {
-            let known = self.ports.rooms.keys().map(String::as_str);
-            return Err(Refused::because(
-                Code::Invalid,
-                nearest::unknown("room", &origin.room, known),
-            ));
-        }
+        spec.brief.origin.as_ref().map_or(Ok(()), |origin| self.has_room(origin))?;
         Ok(Box::new(spec))
+    }
+
+    /// A room that is not set up is refused; an origin of another kind is never posted to.
+    fn has_room(&self, origin: &Origin) -> Result<(), Refused> {
+        let rooms = &self.ports.rooms;
+        if matches!(origin.kind, OriginKind::Other(_)) || rooms.contains_key(&*origin.room) {
+            return Ok(());
+        }
+        let why = nearest::unknown("room", &origin.room, rooms.keys().map(String::as_str));
+        Err(Refused::because(Code::Invalid, why))
     }
 
     /// A parent that nobody can bring anything to is none.

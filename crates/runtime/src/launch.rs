@@ -29,6 +29,7 @@ pub struct Launch {
     after: Vec<TaskId>,
     batch: Option<String>,
     parent_turn: Option<String>,
+    converses: bool,
 }
 
 impl Launch {
@@ -68,7 +69,14 @@ impl Launch {
             after: Vec::new(),
             batch: None,
             parent_turn: None,
+            converses: false,
         }
+    }
+
+    /// A conversation instead of a task: it is told nobody of, and its turns come later.
+    pub(crate) fn conversing(mut self) -> Self {
+        (self.converses, self.parent, self.notify) = (true, ParentRef::None, Some(Notify::Silent));
+        self
     }
 
     pub fn named(mut self, name: &str) -> Self {
@@ -240,6 +248,7 @@ impl Launch {
                 caps: Caps::default(),
                 parent_turn: None,
                 batch: arc(self.batch),
+                converses: self.converses,
             },
             order: self.order,
             parent: self.parent,

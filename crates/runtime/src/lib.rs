@@ -21,10 +21,12 @@ pub mod chain;
 pub mod codec;
 mod committer;
 mod consume;
+mod converse;
 mod decider;
 pub mod engine;
 pub mod figures;
 pub mod find;
+mod follow;
 mod fresh;
 mod homing;
 mod launch;
@@ -43,12 +45,13 @@ mod time;
 pub mod why;
 
 pub use answers::{Cancelled, Debrief, Launched, Refused, Seen, Waited};
+pub use follow::Cursor;
 pub use homing::Homing;
 pub use launch::Launch;
 pub use runtime::Runtime;
 pub use time::Timekeeper;
 
-pub use homing_core::ids::{AskId, DebriefId, TaskId};
+pub use homing_core::ids::{AskId, ConversationId, DebriefId, TaskId};
 pub use homing_core::input::Receipt;
 pub use homing_core::limits::Limits;
 pub use homing_core::reason::Caller;

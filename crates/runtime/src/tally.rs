@@ -140,6 +140,8 @@ impl Tally {
             OutboxRecord::DebriefMoved { to, code, .. } => {
                 (&self.figures.debrief_steps, step(*to, *code))
             }
+            // Counted when it is settled.
+            OutboxRecord::DebriefAnswered { .. } => return,
             OutboxRecord::DebriefAgain { waits, .. } => {
                 (&self.figures.debrief_steps, (!waits).then_some(Step::Again))
             }

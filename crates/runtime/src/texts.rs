@@ -45,7 +45,11 @@ pub(crate) fn opening(
     // What closed it was said to an attempt before this one, and is said again with all the rest.
     let closed = task.last_send.is_some_and(|last| !task.sends.contains(&last));
     wanted.order.stdin_open &= !closed;
-    Ok(Some(Opening { task: id, attempt, wanted, prompt: words_of(reader, &task)? }))
+    let prompt = match task.talk {
+        Some(_) => words_of_turn(reader, &task)?,
+        None => words_of(reader, &task)?,
+    };
+    Ok(Some(Opening { task: id, attempt, wanted, prompt }))
 }
 
 fn wanted(reader: &dyn Reader, task: &Task) -> Result<Wanted, StoreError> {
@@ -94,22 +98,26 @@ pub(crate) fn prompting(
     let Some(session) = task.session.clone().filter(|_| task.fence() == place.fence) else {
         return Ok(None);
     };
-    let text = match task.turn.kind {
-        TurnKind::First => words_of(reader, &task)?,
-        TurnKind::Resume => prompt_of(reader, task.id, task.generation)?,
-        TurnKind::GoOn | TurnKind::Foreign => GO_ON.as_bytes().to_vec(),
-        TurnKind::Send => {
-            let n = task.turn.send.unwrap_or_default();
-            reader.blob(&names::send(task.id, n))?.unwrap_or_default()
-        }
-        TurnKind::Debrief => match task.turn.debrief {
-            Some(id) => reader.blob(&names::debrief(id))?.unwrap_or_default(),
-            None => Vec::new(),
-        },
-    };
+    let text = words_of_turn(reader, &task)?;
     let wanted = wanted(reader, &task)?;
     let kind = task.turn.kind;
     Ok(Some(Prompting { task: task.id, fence: place.fence, session, kind, wanted, text }))
+}
+
+fn words_of_turn(reader: &dyn Reader, task: &Task) -> Result<Vec<u8>, StoreError> {
+    match task.turn.kind {
+        TurnKind::First => words_of(reader, task),
+        TurnKind::Resume => prompt_of(reader, task.id, task.generation),
+        TurnKind::GoOn | TurnKind::Foreign => Ok(GO_ON.as_bytes().to_vec()),
+        TurnKind::Send => {
+            let n = task.turn.send.unwrap_or_default();
+            Ok(reader.blob(&names::send(task.id, n))?.unwrap_or_default())
+        }
+        TurnKind::Debrief => match task.turn.debrief {
+            Some(id) => Ok(reader.blob(&names::debrief(id))?.unwrap_or_default()),
+            None => Ok(Vec::new()),
+        },
+    }
 }
 
 /// What a new session is told: everything that was said to the task so far, in order, as one text.

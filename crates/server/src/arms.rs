@@ -266,18 +266,23 @@ impl Hands {
             Calling::Unknown => return Err(Problem::nobody()),
         };
         if let Some(task) = inside {
-            return Ok((By(Some(task)), ParentRef::Task(task)));
+            return self.as_task(task).await;
         }
         let lineage = self.door.arms.lineage(arm, session).await;
         let lineage = lineage.map_err(|why| Problem::unavailable(&why))?;
         for session in &lineage {
             if let Some(task) = self.task_of(session).await? {
-                return Ok((By(Some(task)), ParentRef::Task(task)));
+                return self.as_task(task).await;
             }
         }
         let top = lineage.last().map_or(session, String::as_str);
         let parent = self.door.arms.parent(arm, top).ok_or_else(no_arm)?;
         Ok((By(None), parent))
+    }
+
+    /// As a task calls; one that carries a conversation calls as that.
+    async fn as_task(&self, task: TaskId) -> Answer<(By, ParentRef)> {
+        Ok((By(Some(task)), self.door.homing.caller_as_parent(task).await?))
     }
 
     /// The living task whose session this is.

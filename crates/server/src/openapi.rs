@@ -6,7 +6,8 @@ mod named;
 mod refusals;
 
 pub(crate) use named::{
-    Bytes, JournalLine, OfAsk, OfKey, OfNotice, OfOutKey, OfParent, OfTask, Resuming, SentEvent,
+    Bytes, JournalLine, OfAsk, OfConversation, OfKey, OfNotice, OfOutKey, OfParent, OfTask, OfTurn,
+    Resuming, SentEvent,
 };
 pub(crate) use refusals::{ASKED, KEPT, Refusal, TOLD, WRITTEN, refusals, refuses};
 
@@ -31,8 +32,12 @@ answer has `x-request-id`: the caller's own, if it sent a plain one, else one of
 
 Beside what is listed, `/mcp` has the same as tools for agents: the Model Context Protocol, JSON-RPC over streamable HTTP.";
 
-const TAGS: [(&str, &str); 5] = [
+const TAGS: [(&str, &str); 6] = [
     ("tasks", "One piece of delegated work each, durable."),
+    (
+        "conversations",
+        "Parent sessions, spoken to in turns; what their tasks bring home is a turn of its own.",
+    ),
     ("asks", "Permissions and questions that a task waits on."),
     ("deliveries", "What is owed to those who delegated, and their receipts."),
     ("watching", "The journal and the record of every end, as they grow."),
@@ -116,7 +121,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 
 /// A body may be left out where nothing has to be said.
 fn leave_out(operation: &mut Operation) {
-    const SAY: [&str; 4] = ["launch", "resume", "send", "answer"];
+    const SAY: [&str; 6] = ["launch", "resume", "send", "answer", "speak", "reroute"];
     let named = operation.operation_id.as_deref().unwrap_or_default();
     if let Some(RefOr::T(body)) = &mut operation.request_body {
         body.required = Some(if SAY.contains(&named) { Required::True } else { Required::False });

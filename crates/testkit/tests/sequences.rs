@@ -161,6 +161,7 @@ fn spec(setup: &Setup) -> Spec {
         caps: setup.caps,
         parent_turn: None,
         batch: None,
+        converses: false,
     };
     let order = Order { prompt: "2+2".to_owned(), ..Order::default() };
     let parent = ParentRef::Inbox { name: "cli".into(), key: None };

@@ -10,6 +10,7 @@ use homing_core::reason::Caller;
 use homing_core::refs::ParentRef;
 use homing_core::spec::{Brief, Budget, Caps, Model, Order, Overrides, Spec};
 use homing_core::task::Answer;
+use homing_core::words::Notify;
 
 use super::{Ev, History, Waits};
 use crate::invariants::Violation;
@@ -23,6 +24,7 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
         Some(above) if job.priority > 0 => ParentRef::Task(above),
         Some(_) | None => job.parent.clone(),
     };
+    let parent = if job.converses { ParentRef::None } else { parent };
     let turn =
         job.parent_turn && matches!(parent, ParentRef::Session { .. } | ParentRef::Conversation(_));
     Spec {
@@ -32,7 +34,7 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
             name: Some("job".into()),
             models,
             origin: job.origin.and_then(|text| text.parse().ok()),
-            notify: job.notify,
+            notify: if job.converses { Notify::Silent } else { job.notify },
             key: job.key.map(|key| Digest::of(&key.to_be_bytes())),
             request: Digest::of(&job.id.bits().to_be_bytes()),
             priority: job.priority,
@@ -56,6 +58,7 @@ pub(super) fn spec(job: &Job, launched_by: Option<TaskId>, jobs: &[Job]) -> Spec
             },
             parent_turn: turn.then(|| Arc::from("turn-of-launch")),
             batch: None,
+            converses: job.converses,
         },
         order: Order { prompt: "do it".into(), ..Order::default() },
         parent,
@@ -79,7 +82,10 @@ impl History<'_> {
             self.parent_turn_begins(&spec.parent.clone(), "turn-of-launch");
         }
         let request = self.request(Waits::Launch(n));
-        self.input(Input::Launch { request, id, spec, reservation: None });
+        self.input(match job.converses {
+            true => Input::Converse { request, id, spec },
+            false => Input::Launch { request, id, spec, reservation: None },
+        });
     }
 
     /// The same key with a fresh id, as a caller sends it who does not know whether it was heard.
@@ -100,7 +106,7 @@ impl History<'_> {
             self.requests.remove(&request);
         }
         if let super::Msg::Input(input) = msg
-            && let Input::Launch { id, .. } = &**input
+            && let Input::Launch { id, .. } | Input::Converse { id, .. } = &**input
             && let Some(n) = self.plan.jobs.iter().position(|job| job.id == *id)
         {
             self.after(2_000, Ev::Repeat(n));
@@ -136,11 +142,16 @@ impl History<'_> {
             }
             Op::LaunchAgain(job)
                 if self.store.tasks.contains_key(&self.plan.jobs[job].id)
-                    && self.plan.jobs[job].key.is_some() =>
+                    && self.plan.jobs[job].key.is_some()
+                    && !self.plan.jobs[job].converses =>
             {
                 self.launch_again(job);
             }
-            Op::Adopt(job) if !self.launched.contains(&job) && self.plan.jobs[job].prompts => {
+            Op::Adopt(job)
+                if !self.launched.contains(&job)
+                    && self.plan.jobs[job].prompts
+                    && !self.plan.jobs[job].converses =>
+            {
                 self.adopt(job);
             }
             Op::LaunchAgain(_) | Op::Adopt(_) => {}
@@ -172,6 +183,8 @@ impl History<'_> {
             | Op::Resume(job)
             | Op::Retry(job)
             | Op::Send(job)
+            | Op::Speak(job, _)
+            | Op::Close(job)
             | Op::AnswerAsk(job)
             | Op::AnswerLate(job)
             | Op::DeleteSession(job)
@@ -201,6 +214,16 @@ impl History<'_> {
             }
             Op::Retry(_) => Input::Retry { request: self.request(Waits::Other), task, by },
             Op::Send(_) => return self.say(task),
+            Op::Speak(_, key) => {
+                let words = key.map_or_else(
+                    || format!("said at {}", self.now.tick),
+                    |key| format!("said {key}"),
+                );
+                let key = key.map(|key| Digest::of(&key.to_be_bytes()));
+                let text = Payload::from(words.as_str());
+                Input::Turn { request: self.request(Waits::Other), task, text, key }
+            }
+            Op::Close(_) => Input::Close { request: self.request(Waits::Other), task },
             Op::AnswerAsk(_) => return self.answer_ask(task),
             Op::AnswerLate(_) => return self.answer_late(),
             Op::DeleteSession(_) => return self.delete_session(task),

@@ -98,6 +98,17 @@ impl History<'_> {
     }
 
     fn deliver(&mut self, who: &ParentRef, key: DebriefId) -> Result<DeliveryFact, Violation> {
+        if let ParentRef::Conversation(_) = who {
+            // It was told in a turn, and what it said then is in the store. The host's sessions all speak like children; this one
+            // is a parent.
+            let answer = self.store.debriefs.get(&key).and_then(|debrief| debrief.answer);
+            let kept = answer.is_some_and(|(task, text)| {
+                let name = homing_core::decision::names::text(task, text.digest);
+                self.store.texts.contains_key(&name)
+            });
+            let text = kept.then(|| Payload::from("the parent's answer"));
+            return Ok(DeliveryFact::Answered { text });
+        }
         if self.noisy(12) {
             return Ok(DeliveryFact::Failed { why: "never arrived".into(), retry_after_ms: None });
         }

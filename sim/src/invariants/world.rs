@@ -245,6 +245,13 @@ impl Checker {
                     .any(|debrief| debrief.parent == notice.to && debrief.parked);
                 self.hold(18, rests || behind, || format!("{id}: {notice:?} has no receipt"))?;
             }
+            if let Some(talk) = &row.talk {
+                let waiting = talk.waiting.len();
+                self.hold(18, waiting == 0 || row.unconfirmed, || {
+                    format!("{id}: {waiting} turns of a conversation never began")
+                })?;
+                continue;
+            }
             for generation in self.past.get(id).into_iter().flat_map(|past| past.ends.keys()) {
                 let seen = parents.telemetry.contains(&(*id, *generation));
                 self.hold(18, seen, || {
@@ -262,10 +269,8 @@ impl Checker {
             .values()
             .filter(|debrief| debrief.state == DeliveryState::Settled && debrief.code.is_none())
         {
-            let pushed = matches!(
-                debrief.parent,
-                ParentRef::Session { .. } | ParentRef::Conversation(_) | ParentRef::Webhook(_)
-            );
+            let pushed =
+                matches!(debrief.parent, ParentRef::Session { .. } | ParentRef::Webhook(_));
             let there = parents
                 .all
                 .get(&debrief.parent)

@@ -417,6 +417,7 @@ fn spec(n: usize, kind: Kind) -> Box<Spec> {
             parent_turn: None,
             // A name instead of a number that only grows.
             batch: Some("batch".into()),
+            converses: false,
         },
         order: Order { prompt: "do it".to_owned(), ..Order::default() },
         parent: parent(),

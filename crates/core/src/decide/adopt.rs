@@ -28,6 +28,9 @@ impl Case<'_> {
         }
         let known = known.and_then(|id| self.world.task(id));
         if let Some(task) = known {
+            if self.is_no_task(request, task) {
+                return;
+            }
             return self.adopt_again(request, task, spec);
         }
         if session.is_empty() {

@@ -103,6 +103,8 @@ impl Case<'_> {
             self.makes_way(&debrief.parent);
         } else if debrief.parent.is_drained() {
             self.out.then(Then::Offer(debrief.id));
+        } else if let ParentRef::Conversation(told) = &debrief.parent {
+            self.out.then(Then::NextTurn(told.task()));
         }
     }
 
@@ -223,7 +225,7 @@ impl Case<'_> {
         };
         let unsent =
             debrief.state == DeliveryState::Sealed && debrief.tries == 0 && debrief.lease.is_none();
-        let own_turn = matches!(debrief.parent, ParentRef::Task(_));
+        let own_turn = matches!(debrief.parent, ParentRef::Task(_) | ParentRef::Conversation(_));
         let owed = !self.world.owed_in(debrief).is_empty();
         if debrief.is_resting() && !owed {
             self.move_debrief(debrief, DeliveryState::Settled, 0, None);

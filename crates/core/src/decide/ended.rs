@@ -55,6 +55,9 @@ impl Case<'_> {
             return;
         }
         self.out.then(Then::Pump { key: Arc::clone(&task.key), lender });
+        if task.talk.is_some() {
+            self.out.then(Then::TurnOver(id));
+        }
         self.out.then(Then::EvictTree(task.root));
     }
 
@@ -62,10 +65,8 @@ impl Case<'_> {
         match parent {
             ParentRef::Task(id) => self.world.task(*id).is_none_or(|task| !task.is_living()),
             ParentRef::None => false,
-            ParentRef::Inbox { .. }
-            | ParentRef::Conversation(_)
-            | ParentRef::Webhook(_)
-            | ParentRef::Session { .. } => {
+            ParentRef::Conversation(id) => self.known_conversation(*id).is_err(),
+            ParentRef::Inbox { .. } | ParentRef::Webhook(_) | ParentRef::Session { .. } => {
                 self.world.parent(parent).is_some_and(|known| known.gone)
             }
         }

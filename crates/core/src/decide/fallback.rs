@@ -250,6 +250,7 @@ impl Case<'_> {
         }
     }
 
+    /// A conversation stays in its session whatever happens to one of its turns.
     fn open_attempt(&mut self, task: &Task, next: &Next, stop: &Stop) {
         let model = task.brief.models.get(usize::from(next.model));
         let (key, _) = self.world.limits.key(&task.brief, model);
@@ -259,7 +260,7 @@ impl Case<'_> {
                 attempt: task.attempt + 1,
                 model: next.model,
                 key,
-                keep_session: next.keep_session,
+                keep_session: next.keep_session || (task.talk.is_some() && task.session.is_some()),
                 after: why(stop),
                 interrupted: stop.cause == Cause::Interrupted,
             },

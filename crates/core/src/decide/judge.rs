@@ -209,7 +209,9 @@ impl Case<'_> {
     }
 
     fn ended_well(&mut self, task: &Task, cause: Cause, flagged: bool) {
-        if task.turn.phase == Phase::Ended && task.turn.debrief.is_some() {
+        // What a conversation answers is seen to when its turn is over.
+        let own = task.talk.is_none() && task.turn.debrief.is_some();
+        if task.turn.phase == Phase::Ended && own {
             self.debrief_answered(task);
         }
         if !task.sends.is_empty() && task.evidence.exit.is_none() {

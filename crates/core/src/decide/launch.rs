@@ -55,6 +55,8 @@ impl Case<'_> {
         spec: &Spec,
         reservation: Option<Request>,
     ) {
+        let own = self.of_conversation(spec);
+        let spec = own.as_ref().unwrap_or(spec);
         if let Some(key) = spec.brief.key
             && !active(Bug::KeyIgnored)
             && let Some(known) = self.world.idempotency.get(&key).copied()
@@ -83,12 +85,19 @@ impl Case<'_> {
         parent: &ParentRef,
         after: &[TaskId],
     ) -> Option<TaskId> {
-        let told = if let ParentRef::Task(told) = parent { Some(told) } else { None };
-        let mut named = told.into_iter().chain(after).copied();
+        let told = match parent {
+            ParentRef::Task(told) => Some(*told),
+            ParentRef::Conversation(told) => Some(told.task()),
+            ParentRef::None
+            | ParentRef::Inbox { .. }
+            | ParentRef::Webhook(_)
+            | ParentRef::Session { .. } => None,
+        };
+        let mut named = told.into_iter().chain(after.iter().copied());
         named.find(|named| *named != id && self.world.task(*named).is_none())
     }
 
-    fn same_key(&mut self, request: Request, known: TaskId, spec: &Spec) {
+    pub(super) fn same_key(&mut self, request: Request, known: TaskId, spec: &Spec) {
         let Some(task) = self.world.task(known) else {
             self.out.load = Some(known);
             return;
@@ -169,6 +178,9 @@ impl Case<'_> {
 
     /// A task that is to be told must be there, and not below the one it is told about.
     pub(super) fn known_parent(&self, id: TaskId, parent: &ParentRef) -> Result<(), Refusal> {
+        if let ParentRef::Conversation(told) = parent {
+            return self.known_conversation(*told);
+        }
         let ParentRef::Task(told) = parent else {
             return Ok(());
         };
@@ -257,10 +269,14 @@ impl Case<'_> {
     }
 
     fn keep_order(&mut self, id: TaskId, spec: &Spec) {
+        self.order(id, spec);
+        self.out.text(names::prompt(id, 1), Some(id), &Payload::from(spec.order.prompt.as_str()));
+    }
+
+    pub(super) fn order(&mut self, id: TaskId, spec: &Spec) {
         // An order is plain data: it always has a form as JSON.
         let order = serde_json::to_vec(&spec.order).unwrap_or_default();
         self.out.text(names::order(id), Some(id), &Payload::new(order));
-        self.out.text(names::prompt(id, 1), Some(id), &Payload::from(spec.order.prompt.as_str()));
     }
 
     /// The batch that a task of this parent joins now.

@@ -7,6 +7,7 @@ mod adopt;
 mod ask;
 mod budget;
 mod cancel;
+mod converse;
 mod deliver;
 mod ended;
 mod fallback;
@@ -76,6 +77,9 @@ pub fn decide_absent(world: &World, input: &Input, absent: TaskId, now: Moment) 
         | Input::Answer { .. }
         | Input::Read { .. }
         | Input::Wait { .. }
+        | Input::Turn { .. }
+        | Input::Close { .. }
+        | Input::Converse { .. }
         | Input::Forget { .. }
         | Input::Reroute { .. }
         | Input::Redrive { .. }
@@ -123,6 +127,9 @@ impl Case<'_> {
             Input::Answer { request, ask, answer, by } => self.answer(*request, *ask, answer, by),
             Input::Read { request, task } => self.read(*request, *task),
             Input::Wait { request, task, ms, by } => self.wait(*request, *task, *ms, by),
+            Input::Converse { request, id, spec } => self.converse(*request, *id, spec),
+            Input::Turn { request, task, text, key } => self.turn(*request, *task, text, *key),
+            Input::Close { request, task } => self.close(*request, *task),
             Input::Forget { request } => self.forget(*request),
             Input::Reroute { request, task, origin } => self.reroute(*request, *task, origin),
             Input::Redrive { request, what } => self.redrive(*request, *what),
@@ -163,6 +170,8 @@ impl Case<'_> {
             Then::Offer(id) => self.offer(*id),
             Then::Again(parent) => self.send_waiting(parent),
             Then::Withdraw(id) => self.withdraw(*id),
+            Then::NextTurn(id) => self.next_turn(*id),
+            Then::TurnOver(id) => self.turn_over(*id),
             Then::Waiters(id) => self.waiters(*id),
             Then::Evict(id) => self.evict(*id),
             Then::EvictTree(root) => self.evict_tree(*root),

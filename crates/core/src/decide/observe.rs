@@ -60,6 +60,7 @@ impl Case<'_> {
             && self.confirms_orphan(task, fence)
         {
             self.out.task(task.id, TaskRecord::OrphanGone { attempt, confirmed: true });
+            self.out.then(Then::NextTurn(task.id));
             self.out.then(Then::Evict(task.id));
         }
     }

@@ -121,6 +121,7 @@ impl Case<'_> {
             parked: false,
             why: None,
             again: None,
+            answer: None,
         };
         self.out.text(crate::decision::names::debrief(id), None, text);
         self.out.outbox(OutboxRecord::Sealed { debrief: Box::new(debrief) });
@@ -129,6 +130,9 @@ impl Case<'_> {
         }
         if let ParentRef::Task(task) = who {
             self.debrief_turn(*task, id);
+        }
+        if let ParentRef::Conversation(told) = who {
+            self.out.then(Then::NextTurn(told.task()));
         }
         if who.is_drained() {
             self.out.then(Then::Offer(id));

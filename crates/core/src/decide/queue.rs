@@ -70,14 +70,18 @@ impl<'w> Case<'w> {
         let Some(to) = self.leads(task, Event::SlotGranted) else {
             return;
         };
-        let kind = match (&task.session, task.tries) {
-            (None, _) => TurnKind::First,
-            (Some(_), 1) => TurnKind::Resume,
-            (Some(_), _) => TurnKind::GoOn,
+        let debrief = task.talk.as_ref().and_then(|talk| talk.debrief);
+        let kind = match (&task.talk, &task.session, task.tries) {
+            (Some(talk), ..) if talk.taken => TurnKind::GoOn,
+            (Some(_), ..) if debrief.is_some() => TurnKind::Debrief,
+            (Some(_), ..) => TurnKind::Resume,
+            (None, None, _) => TurnKind::First,
+            (None, Some(_), 1) => TurnKind::Resume,
+            (None, Some(_), _) => TurnKind::GoOn,
         };
         self.out.task(
             task.id,
-            TaskRecord::TurnOpened { turn: task.turn.n + 1, kind, debrief: None, send: None },
+            TaskRecord::TurnOpened { turn: task.turn.n + 1, kind, debrief, send: None },
         );
         self.moved(task, to, Reason::SlotFree { key: Arc::clone(&task.key) });
     }

@@ -27,6 +27,9 @@ impl Case<'_> {
         let Some(task) = self.world.task(id) else {
             return self.not_there(request);
         };
+        if self.is_no_task(request, task) {
+            return;
+        }
         if let Some(missing) = parent.and_then(|parent| self.missing(id, parent, &[])) {
             self.out.load = Some(missing);
             return;
@@ -48,6 +51,9 @@ impl Case<'_> {
         let Some(task) = self.world.task(id) else {
             return self.not_there(request);
         };
+        if self.is_no_task(request, task) {
+            return;
+        }
         self.again(request, task, Event::Retry, None, by, false);
     }
 
@@ -116,7 +122,12 @@ impl Case<'_> {
         let generation = task.generation + u32::from(!active(Bug::SameGeneration));
         self.out.task(
             task.id,
-            TaskRecord::GenerationOpened { generation, parent: Some((told.clone(), batch)), aside },
+            TaskRecord::GenerationOpened {
+                generation,
+                parent: Some((told.clone(), batch)),
+                aside,
+                debrief: None,
+            },
         );
         let model = if keep_session { task.model } else { 0 };
         let (key, _) =
@@ -138,6 +149,9 @@ impl Case<'_> {
         let Some(task) = self.world.task(id) else {
             return self.not_there(request);
         };
+        if self.is_no_task(request, task) {
+            return;
+        }
         if text.text.blank && !last {
             return self.out.refuse(request, Code::Invalid, "text: it is empty");
         }

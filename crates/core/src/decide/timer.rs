@@ -96,6 +96,7 @@ impl Case<'_> {
                     let record =
                         TaskRecord::OrphanGone { attempt: orphan.attempt, confirmed: false };
                     self.out.task(id, record);
+                    self.out.then(Then::NextTurn(id));
                     self.out.then(Then::Evict(id));
                 }
             }

@@ -288,6 +288,8 @@ impl World {
             TaskRecord::Accepted { .. }
             | TaskRecord::DependencyMet { .. }
             | TaskRecord::GenerationOpened { .. }
+            | TaskRecord::TurnAsked { .. }
+            | TaskRecord::Closed
             | TaskRecord::TurnOpened { .. }
             | TaskRecord::StopTurned { .. }
             | TaskRecord::Stale { .. }

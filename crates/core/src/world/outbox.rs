@@ -29,6 +29,11 @@ impl World {
                 }
                 self.insert_debrief(known);
             }
+            OutboxRecord::DebriefAnswered { debrief, task, text } => {
+                if let Some(known) = self.debriefs.get_mut(debrief) {
+                    known.answer = Some((*task, *text));
+                }
+            }
             OutboxRecord::DebriefAgain { debrief, waits } => {
                 if let Some(mut known) = self.debriefs.remove(debrief) {
                     self.unindex_debrief(&known);

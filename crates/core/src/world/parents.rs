@@ -368,7 +368,11 @@ impl World {
                 }
                 Some(_) | None => Ready::No,
             },
-            ParentRef::Conversation(_) | ParentRef::Session { .. } => match &parent.turn {
+            ParentRef::Conversation(id) => match self.task(id.task()) {
+                Some(task) if task.awaits_turn() => Ready::Yes,
+                Some(_) | None => Ready::No,
+            },
+            ParentRef::Session { .. } => match &parent.turn {
                 ParentTurn::In { .. } if active(Bug::IntoTurn) => Ready::Yes,
                 ParentTurn::In { .. } | ParentTurn::Busy if parent.look_next == 0 => Ready::Ask,
                 ParentTurn::In { .. } | ParentTurn::Busy => Ready::No,

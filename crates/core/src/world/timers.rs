@@ -366,6 +366,8 @@ impl World {
                 }
             }
             DeliveryState::Accepted if active(Bug::NeverWoken) => {}
+            // Its turn is ours, and so is the end of it.
+            DeliveryState::Accepted if matches!(debrief.parent, ParentRef::Conversation(_)) => {}
             DeliveryState::Accepted => {
                 if let Some(at) = self.wake_at(debrief) {
                     see(Timer::Wake, At::Tick(at));
@@ -400,6 +402,10 @@ impl World {
         let limits = &self.limits;
         match (parent.silent, debrief.first_sent) {
             _ if matches!(debrief.parent, ParentRef::Inbox { .. }) => None,
+            (_, sent) if matches!(debrief.parent, ParentRef::Conversation(_)) => {
+                let waits = debrief.state == DeliveryState::Sent;
+                sent.filter(|_| waits).map(|sent| sent + limits.handshake_ms)
+            }
             (Some(silent), sent) => Some(silent.max(sent.unwrap_or(0)) + limits.handshake_ms),
             (None, Some(sent)) if asked => {
                 let since = self.between_since(&debrief.parent)?;

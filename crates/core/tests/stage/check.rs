@@ -68,6 +68,7 @@ impl Ledger {
         self.seen.tasks.insert(id);
         self.seen.parents.insert((*row.parent).clone());
         self.seen.parents.insert(ParentRef::Task(id));
+        self.seen.parents.extend(row.conversation().map(ParentRef::Conversation));
         self.seen.parents.extend(row.notices.iter().map(|notice| notice.to.clone()));
     }
 
@@ -89,6 +90,7 @@ impl Ledger {
             }
             OutboxRecord::PostSealed { post } => drop(self.seen.posts.insert(post.id)),
             OutboxRecord::DebriefMoved { .. }
+            | OutboxRecord::DebriefAnswered { .. }
             | OutboxRecord::DebriefAgain { .. }
             | OutboxRecord::PostMoved { .. }
             | OutboxRecord::PostAgain { .. } => {}

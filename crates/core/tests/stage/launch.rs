@@ -35,6 +35,7 @@ pub fn task(name: &str) -> Launch {
         caps: Caps { prompts: true, goes_on: true, ..Caps::default() },
         parent_turn: None,
         batch: None,
+        converses: false,
     };
     let order = Order { prompt: format!("do {name}"), ..Order::default() };
     let spec = Spec { brief, order, parent: ParentRef::None, launched_by: None, after: Vec::new() };
@@ -131,6 +132,13 @@ impl Launch {
 
     pub fn parent_turn(mut self, turn: &str) -> Self {
         self.spec.brief.parent_turn = Some(Arc::from(turn));
+        self
+    }
+
+    /// To be opened as a conversation.
+    pub fn converses(mut self) -> Self {
+        (self.spec.brief.converses, self.notify) = (true, Some(Notify::Silent));
+        self.parent = Some(ParentRef::None);
         self
     }
 

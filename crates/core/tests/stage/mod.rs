@@ -9,6 +9,7 @@ mod check;
 pub mod delivery;
 pub mod host;
 pub mod launch;
+pub mod talk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -6,13 +6,14 @@
 //! - `http`, `hub`: requests, and the stream with those who listen to it.
 //! - `ids`: names of prompts and sessions.
 //! - `turn`, `errors`, `look`: what the stored messages say.
-//! - `open`, `watch`, `stop`, `transcript`: what is done; `attach`: how people look in.
+//! - `open`, `watch`, `hear`, `stop`, `transcript`: what is done; `attach`: how people look in.
 //! - `arms`, `hands`: programs with our plugin in them, and what they tell; `parent`: sessions that are told.
 
 mod arms;
 mod attach;
 mod errors;
 mod hands;
+mod hear;
 mod http;
 mod hub;
 mod ids;
@@ -33,7 +34,7 @@ use homing_core::fact::Fact;
 use homing_core::ids::TaskId;
 use homing_core::spec::Caps;
 use homing_core::task::Answer;
-use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports, Wanted};
+use homing_ports::host::{Ears, Flight, Host, Opening, Place, Prompting, Reports, Wanted};
 use tokio::task::AbortHandle;
 
 use crate::marks::Marks;
@@ -171,6 +172,15 @@ impl Host for OpenCode {
 
     fn prompt(&self, prompting: Prompting) -> Flight<'_, Fact> {
         Box::pin(async move { self.prompt_now(&prompting).await })
+    }
+
+    fn hear(
+        &self,
+        place: Place,
+        ears: Arc<dyn Ears>,
+        follows: bool,
+    ) -> Flight<'_, Result<(), String>> {
+        Box::pin(async move { self.hear_turn(&place, &*ears, follows).await })
     }
 
     fn watch(&self, place: Place, reports: Arc<dyn Reports>) {

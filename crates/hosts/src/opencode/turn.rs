@@ -73,6 +73,8 @@ struct Cache {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Part {
+    #[serde(default)]
+    pub id: Option<String>,
     #[serde(rename = "type")]
     pub kind: String,
     #[serde(default)]

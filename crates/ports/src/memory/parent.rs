@@ -194,7 +194,7 @@ mod tests {
 
         fn somebody(&mut self) -> ParentRef {
             self.born += 1;
-            ParentRef::Conversation(format!("cv_{}", self.born).into())
+            format!("opencode:ses_{}", self.born).parse().unwrap_or(ParentRef::None)
         }
 
         fn told(&mut self, who: &ParentRef) -> Vec<(DebriefId, Vec<u8>)> {

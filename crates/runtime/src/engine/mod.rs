@@ -225,6 +225,7 @@ impl Engine {
             }
             Record::Outbox(
                 OutboxRecord::DebriefMoved { debrief, .. }
+                | OutboxRecord::DebriefAnswered { debrief, .. }
                 | OutboxRecord::DebriefAgain { debrief, .. },
             ) => {
                 self.open.debriefs.insert(*debrief, None);

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use homing_core::decision::names;
 use homing_core::effect::Effect;
 use homing_core::ids::{DebriefId, PostId, TaskId};
 use homing_core::input::{DeliveryFact, Input, ParentFact, PostFact};
+use homing_core::payload::Payload;
 use homing_core::refs::{Origin, ParentRef};
 use homing_core::task::BatchId;
 use homing_core::telemetry::Completion;
@@ -98,6 +100,16 @@ impl Performer {
             return false;
         };
         let (key, notices) = (debrief, sealed.notices);
+        if let Some((task, said)) = sealed.answer {
+            // A conversation took it as a turn, and its words are in the store.
+            let Some(said) = self.text(names::text(task, said.digest)).await else {
+                return false;
+            };
+            let fact = DeliveryFact::Answered { text: Some(Payload::new(said)) };
+            logged::synthesis(key, &fact);
+            self.input(Input::Delivery { debrief, fact }).await;
+            return true;
+        }
         let told = notices.clone();
         let fact = match self.ports.parent(&parent) {
             Some(driver) => {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use homing_core::input::ParentFact;
 use homing_ports::memory::parent::Manner;
 use homing_ports::store::TaskQuery;
-use homing_runtime::{Notify, ParentRef};
+use homing_runtime::Notify;
 
 use crate::faulty::Fault;
-use crate::stage::{Disk, Stage, answering, ask, end, launch, settled, soon};
+use crate::stage::{Disk, Stage, answering, ask, end, launch, session, settled, soon};
 
 #[tokio::test]
 async fn n8_g20_killed_between_the_end_and_the_hand_off_it_is_delivered_once() {
@@ -43,7 +43,7 @@ async fn g20_two_stores_know_nothing_of_each_other() {
 #[tokio::test]
 async fn n9_a_parent_that_died_before_taking_it_gets_it_again_under_the_same_key() {
     let stage = Stage::new();
-    let parent = ParentRef::Conversation("cv_1".into());
+    let parent = session("cv_1");
     // It has the text, and dies before any turn takes it up.
     stage.parents.behave(&parent, Manner::Accepts);
     let homing = stage.start();

@@ -42,6 +42,7 @@ fn spec() -> Box<Spec> {
             caps: Caps { prompts: true, goes_on: true, ..Caps::default() },
             parent_turn: None,
             batch: None,
+            converses: false,
         },
         order: Order { prompt: "Count.".to_owned(), ..Order::default() },
         parent: ParentRef::None,

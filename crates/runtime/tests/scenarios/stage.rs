@@ -89,7 +89,7 @@ impl Stage {
         Runtime::new(store, Arc::new(SystemClock::new().unwrap()), self.ids.clone())
             .limits(self.limits.clone())
             .host(Arc::new(self.host.clone()))
-            .parent("conv", self.parents.clone())
+            .parent("claude", self.parents.clone())
             .room("lobby", self.room.clone())
             .telemetry(self.telemetry.clone())
             // A process that dies says nothing more; here its threads do.
@@ -115,9 +115,14 @@ impl Stage {
 
 /// Someone who answers every debrief at once.
 pub fn answering(stage: &Stage, id: &str) -> ParentRef {
-    let parent = ParentRef::Conversation(id.into());
+    let parent = session(id);
     stage.parents.behave(&parent, Manner::Answers("thanks, all".into()));
     parent
+}
+
+/// A session whose program tells of its own turns.
+pub fn session(id: &str) -> ParentRef {
+    ParentRef::Session { host: "claude".into(), instance: None, session: id.into() }
 }
 
 pub fn inbox(name: &str) -> ParentRef {

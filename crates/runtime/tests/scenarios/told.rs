@@ -11,7 +11,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use crate::stage::{Stage, ask, end, launch, settled, soon, until};
+use crate::stage::{Stage, ask, end, launch, session, settled, soon, until};
 
 /// Everything that was said, by all tests of this program: target, level, message, fields.
 static SAID: Mutex<Vec<Said>> = Mutex::new(Vec::new());
@@ -92,7 +92,7 @@ async fn g22_the_debug_log_tells_the_hand_off_in_order() {
     let mut stage = Stage::new();
     // It is not woken again meanwhile.
     stage.limits.wake_ms = 60_000;
-    let parent = ParentRef::Conversation("cv_told".into());
+    let parent = session("cv_told");
     // In a turn of its own, as one is that has just delegated: nothing is put into it.
     stage.parents.begin_turn(&parent, "first");
     let homing = stage.start();
@@ -142,7 +142,7 @@ async fn g22_the_debug_log_tells_the_hand_off_in_order() {
 async fn a_delivery_that_fails_is_told_with_its_key_and_reason() {
     listen();
     let stage = Stage::new();
-    let parent = ParentRef::Conversation("cv_late".into());
+    let parent = session("cv_late");
     stage.parents.behave(&parent, Manner::Answers("ok".into()));
     stage.parents.refuse(&parent, 1);
     let homing = stage.start();

@@ -1,6 +1,6 @@
 //! What paths name and what comes back beside JSON, as the document tells it.
 
-use homing_core::ids::TaskId;
+use homing_core::ids::{ConversationId, TaskId};
 use homing_core::refs::ParentRef;
 use homing_core::schema::{Key, Named, OutKey};
 use serde_json::Value;
@@ -32,7 +32,7 @@ macro_rules! paths {
     )+};
 }
 
-/// Which of its ends.
+/// Which of its ends, or turns.
 enum Generation {}
 
 impl PartialSchema for Generation {
@@ -44,6 +44,8 @@ impl PartialSchema for Generation {
 
 paths! {
     OfTask { "task": Named, "A task: its id, a unique beginning of it, or its name." }
+    OfConversation { "conversation": ConversationId, "A conversation." }
+    OfTurn { "conversation": ConversationId, "A conversation."; "turn": Generation, "Which of its turns." }
     OfAsk { "ask": Named, "An ask, or a task that has one open." }
     OfParent { "parent": ParentRef, "Who is told." }
     OfOutKey { "key": OutKey, "What rests: a debrief, or a message to a room." }

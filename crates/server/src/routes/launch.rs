@@ -104,7 +104,7 @@ fn preset(door: &Door, body: wire::Launch) -> Answer<wire::Launch> {
     }
 }
 
-fn idempotency_key(headers: &HeaderMap, said: Option<String>) -> Answer<Option<String>> {
+pub(super) fn idempotency_key(headers: &HeaderMap, said: Option<String>) -> Answer<Option<String>> {
     let header = match headers.get("idempotency-key").map(|value| value.to_str()) {
         Some(Ok(text)) => Some(text.to_owned()),
         Some(Err(_)) => return Err(Problem::invalid("Idempotency-Key: it is not plain text")),

@@ -5,6 +5,7 @@ mod adopt;
 mod answer;
 mod asks;
 mod cancel;
+mod converse;
 mod deliveries;
 mod described;
 mod events;
@@ -17,6 +18,7 @@ mod metrics;
 mod output;
 mod owned;
 mod redrive;
+mod reroute;
 mod resume;
 mod retry;
 mod send;
@@ -24,6 +26,7 @@ mod show;
 mod status;
 mod stop;
 mod telemetry;
+mod turns;
 mod why;
 
 use axum::extract::{FromRequestParts, Path};
@@ -84,6 +87,13 @@ served! {
     resume::resume,
     retry::retry,
     send::send,
+    converse::converse,
+    converse::conversation,
+    converse::close,
+    turns::happenings,
+    turns::speak,
+    turns::turn,
+    turns::follow,
     asks::asks,
     answer::answer,
     events::all,
@@ -94,6 +104,7 @@ served! {
     ack::debrief,
     ack::notice,
     redrive::redrive,
+    reroute::reroute,
     status::status,
     stop::stop,
     described::described,

@@ -4,6 +4,7 @@ mod adopted;
 mod arms;
 mod children;
 mod contract;
+mod conversations;
 mod kills;
 mod parent;
 mod program;

@@ -20,6 +20,7 @@ const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
 
 class Arm {
   clients = new Map() // by directory
+  files = new Map() // by directory: where this was loaded from
   turns = new Map() // the last turn of each session, the last session last
   busy = new Set() // sessions in which a turn runs, or begins
   working = new Set() // those of them that OpenCode calls busy
@@ -239,8 +240,10 @@ class Arm {
 class Refusal extends Error {}
 
 export const Homing = async ({ client, directory }) => {
-  // Loaded twice in one process, it is one arm.
+  // Loaded twice in one process, it is one arm; from two places, the first is the one that works.
   const arm = (globalThis[Symbol.for("homing.arm")] ??= new Arm())
+  if (arm.files.has(directory) && arm.files.get(directory) !== import.meta.url) return {}
+  arm.files.set(directory, import.meta.url)
   arm.works(directory, client)
   return arm.hooks(client)
 }

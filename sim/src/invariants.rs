@@ -222,14 +222,7 @@ impl Checker {
                 self.hold(13, row.tries <= most, || format!("{id} has {} attempts", row.tries))?;
             }
             TaskRecord::GenerationOpened { generation, debrief, .. } => {
-                let waits = before.talk.as_ref().is_some_and(|talk| !talk.waiting.is_empty());
-                self.hold(7, debrief.is_none() || !waits, || {
-                    format!("{id}: a debrief goes before a person's turn")
-                })?;
-                let next = before.state.is_terminal() && *generation == before.generation + 1;
-                self.hold(2, next, || {
-                    format!("{id}: generation {generation} opened in {}", before.state)
-                })?;
+                self.opens(&before, *generation, debrief.is_some())?;
             }
             TaskRecord::AskMoved { ask, .. } => {
                 let open = before.open_asks().any(|known| known.id == *ask);
@@ -246,6 +239,17 @@ impl Checker {
         past.learns(record, &row);
         past.row = Some(row);
         Ok(())
+    }
+
+    /// 2 and 7: one run after the other, and a person before a debrief.
+    fn opens(&self, before: &Task, generation: u32, debriefs: bool) -> Check {
+        let id = before.id;
+        let waits = before.talk.as_ref().is_some_and(|talk| !talk.waiting.is_empty());
+        self.hold(7, !debriefs || !waits, || {
+            format!("{id}: a debrief goes before a person's turn")
+        })?;
+        let next = before.state.is_terminal() && generation == before.generation + 1;
+        self.hold(2, next, || format!("{id}: generation {generation} opened in {}", before.state))
     }
 
     fn moved(

@@ -68,24 +68,8 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         TaskRecord::Accepted { .. } | TaskRecord::Stale { .. } => {}
         TaskRecord::DependencyMet { on } => task.seldom.change().after.retain(|waits| waits != on),
         TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
-        TaskRecord::GenerationOpened { generation, parent, aside, debrief } => {
-            let seldom = task.seldom.change();
-            seldom.aside = aside.map(Box::new);
-            if let Some(talk) = &mut seldom.talk {
-                talk.began(*generation, *debrief);
-            }
-            generation_opened(task, *generation, parent.as_ref());
-        }
-        TaskRecord::TurnAsked { turn, key, text } => {
-            if let Some(talk) = &mut task.seldom.change().talk {
-                talk.asked(*turn, text.digest, *key);
-            }
-        }
-        TaskRecord::Closed => {
-            if let Some(talk) = &mut task.seldom.change().talk {
-                (talk.closed, talk.waiting) = (true, Few::NONE);
-            }
-        }
+        TaskRecord::GenerationOpened { .. } => generation_opened(task, record),
+        TaskRecord::TurnAsked { .. } | TaskRecord::Closed => talked(task, record),
         TaskRecord::TurnOpened { turn, kind, debrief, send } => {
             let phase = Phase::Unsent;
             let (n, kind, debrief, send) = (*turn, *kind, *debrief, *send);
@@ -97,11 +81,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         TaskRecord::StopTurned { stop } => task.seldom.change().stop = Some(stop.clone()),
         TaskRecord::Seen { fact, .. } => {
             seen(task, fact, tick);
-            if task.turn.phase >= Phase::Taken
-                && let Some(talk) = &mut task.seldom.change().talk
-            {
-                talk.taken = true;
-            }
+            talked(task, record);
         }
         TaskRecord::Late { text } => task.seldom.change().late = Some(*text),
         TaskRecord::Result { text, error } => {
@@ -150,6 +130,27 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
     task.seldom.settle();
 }
 
+/// What a line means to a conversation; a task that carries none has nothing of it.
+fn talked(task: &mut Task, record: &TaskRecord) {
+    if task.talk.is_none() {
+        return;
+    }
+    let taken = task.turn.phase >= Phase::Taken;
+    let seen = matches!(record, TaskRecord::Seen { .. });
+    let Some(talk) = &mut task.seldom.change().talk else {
+        return;
+    };
+    if let TaskRecord::GenerationOpened { generation, debrief, .. } = record {
+        talk.began(*generation, *debrief);
+    } else if let TaskRecord::TurnAsked { turn, key, text } = record {
+        talk.asked(*turn, text.digest, *key);
+    } else if *record == TaskRecord::Closed {
+        (talk.closed, talk.waiting) = (true, Few::NONE);
+    } else {
+        talk.taken |= seen && taken;
+    }
+}
+
 fn send_taken(task: &mut Task, n: u32, last: bool) {
     let seldom = task.seldom.change();
     seldom.sends.push(n);
@@ -157,15 +158,20 @@ fn send_taken(task: &mut Task, n: u32, last: bool) {
     task.sends_made = n;
 }
 
-fn generation_opened(task: &mut Task, generation: u32, to: Option<&(ParentRef, BatchId)>) {
+fn generation_opened(task: &mut Task, record: &TaskRecord) {
+    let TaskRecord::GenerationOpened { generation, parent: to, aside, .. } = record else {
+        return;
+    };
+    talked(task, record);
     let used = task.used();
-    task.generation = generation;
+    task.generation = *generation;
     task.tries = 0;
     task.interruptions = 0;
     task.started = None;
     task.flagged = false;
     task.breaker = Breaker::default();
     let seldom = task.seldom.change();
+    seldom.aside = aside.map(Box::new);
     seldom.used_before = used.into();
     seldom.result = None;
     seldom.late = None;

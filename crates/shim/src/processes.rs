@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -15,8 +16,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// How much of the boot id goes into a name.
 const BOOT_CHARS: usize = 8;
-/// How often a program that begins is asked for its environment.
-const STARTING_MAX: usize = 10_000;
+/// How often a program that begins is asked for its environment: at first at once, then after a pause.
+const STARTING_MAX: usize = 2_000;
+const AT_ONCE: usize = 50;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A process, as no other is called.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -157,18 +160,17 @@ pub fn marked(mark: &str, pipes: &[u64], since: &Process) -> io::Result<Vec<Proc
     Ok(found.into_iter().collect())
 }
 
-/// What the program of a process was started with, as `NAME=VALUE` with a zero after each. A program that is just being
-/// put in the place of another shows none for a moment: it is asked again until it does.
+/// What the program of a process was started with, as `NAME=VALUE` with a zero after each. One that is just being put in the
+/// place of another shows none for a moment: it is read when it is there.
 pub fn environment(pid: i32) -> io::Result<Vec<u8>> {
-    for _ in 0..STARTING_MAX {
-        let environment = kernel_text(&format!("/proc/{pid}/environ"))?;
-        let is_starting = || Ok::<_, io::Error>(stat(pid)?.is_some_and(|stat| stat.is_starting));
-        if !environment.is_empty() || !is_starting()? {
-            return Ok(environment);
+    for n in 0..STARTING_MAX {
+        if !stat(pid)?.is_some_and(|stat| stat.is_starting) {
+            break;
         }
-        std::thread::yield_now();
+        // On a busy machine it may not have gone on yet, and nothing tells when it does.
+        if n < AT_ONCE { std::thread::yield_now() } else { std::thread::sleep(PAUSE) }
     }
-    Ok(Vec::new())
+    kernel_text(&format!("/proc/{pid}/environ"))
 }
 
 fn own_pid() -> i32 {
@@ -209,7 +211,7 @@ fn all() -> io::Result<All> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     runs: bool,
-    /// Its memory is there, and where its environment begins and ends was not said yet, or is not empty.
+    /// Its memory is there, and its program is not in it yet.
     is_starting: bool,
     parent: i32,
     start: u64,
@@ -242,8 +244,8 @@ fn read_stat(line: &str) -> Option<Stat> {
     let start = fields.nth(1)?.parse().ok()?;
     let over = matches!(state, "Z" | "X") && threads <= 1;
     let has_memory = fields.next()? != "0";
-    let (begin, end) = (fields.nth(26), fields.next());
-    let is_starting = has_memory && (end == Some("0") || begin != end);
+    let code = fields.nth(2);
+    let is_starting = has_memory && code == Some("0");
     Some(Stat { runs: !over, is_starting, parent, start })
 }
 

@@ -134,12 +134,8 @@ impl History<'_> {
             Op::WallJump(ms) => self.wall_off += ms,
             Op::RestartHost => self.restart_host(),
             Op::Sweep(age) => self.sweep(age),
-            Op::Launch(job) => {
-                if self.launched.contains(&job) {
-                    return Ok(());
-                }
-                self.launch(job, None);
-            }
+            Op::Launch(job) if self.launched.contains(&job) => {}
+            Op::Launch(job) => self.launch(job, None),
             Op::LaunchAgain(job)
                 if self.store.tasks.contains_key(&self.plan.jobs[job].id)
                     && self.plan.jobs[job].key.is_some()
@@ -214,15 +210,7 @@ impl History<'_> {
             }
             Op::Retry(_) => Input::Retry { request: self.request(Waits::Other), task, by },
             Op::Send(_) => return self.say(task),
-            Op::Speak(_, key) => {
-                let words = key.map_or_else(
-                    || format!("said at {}", self.now.tick),
-                    |key| format!("said {key}"),
-                );
-                let key = key.map(|key| Digest::of(&key.to_be_bytes()));
-                let text = Payload::from(words.as_str());
-                Input::Turn { request: self.request(Waits::Other), task, text, key }
-            }
+            Op::Speak(_, key) => self.speak(task, *key),
             Op::Close(_) => Input::Close { request: self.request(Waits::Other), task },
             Op::AnswerAsk(_) => return self.answer_ask(task),
             Op::AnswerLate(_) => return self.answer_late(),
@@ -271,6 +259,17 @@ impl History<'_> {
             | Op::CommitFails { .. } => return,
         };
         self.input(input);
+    }
+
+    /// The same words under the same key, or others each time.
+    fn speak(&mut self, task: TaskId, key: Option<u64>) -> Input {
+        let words = match key {
+            Some(key) => format!("said {key}"),
+            None => format!("said at {}", self.now.tick),
+        };
+        let (text, key) =
+            (Payload::from(words.as_str()), key.map(|key| Digest::of(&key.to_be_bytes())));
+        Input::Turn { request: self.request(Waits::Other), task, text, key }
     }
 
     /// One who can be told anything at any time is told several things at once.

@@ -9,6 +9,7 @@ use homing_core::payload::Payload;
 use homing_core::reason::Reason;
 use homing_core::record::{Record, TaskRecord};
 use homing_core::refs::ParentRef;
+use homing_core::task::Task;
 use homing_core::words::{Code, DeliveryState, State};
 use homing_runtime::engine::Engine;
 
@@ -213,6 +214,21 @@ impl Checker {
         self.hold(18, waiting == 0, || format!("{waiting} requests were never answered"))
     }
 
+    /// 18: each end is in telemetry; of a conversation, nobody waits.
+    fn told(&self, id: TaskId, row: &Task, parents: &Parents) -> Check {
+        if let Some(talk) = &row.talk {
+            let waiting = talk.waiting.len();
+            return self.hold(18, waiting == 0, || {
+                format!("{id}: {waiting} turns of a conversation never began")
+            });
+        }
+        for generation in self.past.get(&id).into_iter().flat_map(|past| past.ends.keys()) {
+            let seen = parents.telemetry.contains(&(id, *generation));
+            self.hold(18, seen, || format!("{id}: generation {generation} is not in telemetry"))?;
+        }
+        Ok(())
+    }
+
     /// 1, 5, 11, 18: when nothing happens any more.
     pub fn at_rest(
         &mut self,
@@ -245,19 +261,7 @@ impl Checker {
                     .any(|debrief| debrief.parent == notice.to && debrief.parked);
                 self.hold(18, rests || behind, || format!("{id}: {notice:?} has no receipt"))?;
             }
-            if let Some(talk) = &row.talk {
-                let waiting = talk.waiting.len();
-                self.hold(18, waiting == 0 || row.unconfirmed, || {
-                    format!("{id}: {waiting} turns of a conversation never began")
-                })?;
-                continue;
-            }
-            for generation in self.past.get(id).into_iter().flat_map(|past| past.ends.keys()) {
-                let seen = parents.telemetry.contains(&(*id, *generation));
-                self.hold(18, seen, || {
-                    format!("{id}: generation {generation} is not in telemetry")
-                })?;
-            }
+            self.told(*id, row, parents)?;
         }
         for debrief in store.debriefs.values() {
             self.hold(18, debrief.again.is_none(), || {

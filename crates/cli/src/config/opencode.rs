@@ -33,6 +33,7 @@ impl Opencode {
             command: self.command.clone(),
             env: self.env.clone(),
             pane: self.pane.clone(),
+            plugin: None,
         }
     }
 }

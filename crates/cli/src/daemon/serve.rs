@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use homing_core::task::Task;
-use homing_hosts::opencode::OpenCode;
+use homing_hosts::opencode::{OpenCode, Settings};
 use homing_hosts::process::ProcessHost;
 use homing_hosts::system::names::Names;
 use homing_hosts::system::{SystemClock, SystemIds};
@@ -35,6 +35,7 @@ use crate::config::Config;
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::out;
+use crate::setup;
 use crate::token::TokenFile;
 
 /// A reader of a stream that takes nothing for so long is let go of.
@@ -74,7 +75,8 @@ async fn run(
 ) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
     let host = home.process_host(config)?;
-    let opencode = OpenCode::new(config.opencode.settings(), &host).with_result(config.result);
+    let settings = Settings { plugin: setup::own_plugin(home), ..config.opencode.settings() };
+    let opencode = OpenCode::new(settings, &host).with_result(config.result);
     let hosts = Hosts { process: host.clone(), opencode: opencode.clone() };
     let homing = start(home, config, store, &hosts, webhooks(home, config)?)?;
     forget(&homing, &host).await.map_err(Expected::from)?;

@@ -2,9 +2,11 @@
 //! ends itself.
 //!
 //! - `story`: a parent, three children, one debrief.
+//! - `group`: a bot in a group, and what its room holds at the end.
 //! - `crash`: a daemon that is killed again and again, and a count from outside its ledger.
 
 mod crash;
+mod group;
 mod story;
 
 use std::path::{Path, PathBuf};
@@ -19,6 +21,7 @@ use crate::home::Home;
 use crate::verbs::daemon::blocking;
 
 pub use crash::crash;
+pub use group::group;
 pub use story::story;
 
 /// A home that is gone afterwards, with all that ran in it.

@@ -155,6 +155,16 @@ pub fn undo(home: &Home, agent: Agent, dry: bool) -> Result<Told, Expected> {
     Ok(told)
 }
 
+/// The plugin for a server of our own, where people have not put it into OpenCode's settings.
+pub fn own_plugin(home: &Home) -> Option<String> {
+    let absent = matches!(plugin_of(home), None | Some(Plugin::Absent));
+    let program = std::env::current_exe().ok().filter(|_| absent)?;
+    match plugin::put("", &program, home.dir(), false) {
+        Ok(Spliced::New { text, .. }) => Some(text),
+        Ok(Spliced::There | Spliced::Other { .. }) | Err(_) => None,
+    }
+}
+
 /// How OpenCode's plugin is, for this home.
 pub enum Plugin {
     Absent,

@@ -5,13 +5,14 @@ use crate::demo;
 const EXAMPLES: &str = "\
 Examples:
   homing demo
+  homing demo group
   homing demo crash
   homing demo crash --tasks 100 --kills 20
   homing demo crash --shims 10
 
 Each uses a home of its own under the temporary directory, and leaves nothing behind.";
 
-/// Show it at work: children that fail over and take their time, one debrief; or a daemon that is killed
+/// Show it at work: children that fail over and take their time, one debrief; a bot in a group; or a daemon that is killed
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -21,6 +22,8 @@ pub struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
+    /// A bot in a group: a busy parent, two children, a restart; one summary in the thread, markers in telemetry
+    Group,
     /// Kill the daemon with SIGKILL while tasks start, run and end; count from outside what came home
     Crash(Crash),
 }
@@ -43,6 +46,7 @@ pub struct Crash {
 pub fn run(args: &Args) -> anyhow::Result<u8> {
     match &args.what {
         None => demo::story(),
+        Some(What::Group) => demo::group(),
         Some(What::Crash(crash)) => demo::crash(crash),
     }
 }

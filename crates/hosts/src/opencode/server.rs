@@ -69,6 +69,10 @@ const PASSED_ON: [&str; 22] = [
     "AWS_PROFILE",
     "AWS_REGION",
 ];
+/// Settings beside those in files.
+const MORE: &str = "OPENCODE_CONFIG_CONTENT";
+/// The plugin of a server of our own.
+const PLUGIN: &str = "homing.js";
 const PASSED_ON_PREFIXES: [&str; 3] = ["LC_", "XDG_", "OPENCODE_"];
 
 /// Where sessions run.
@@ -84,6 +88,8 @@ pub struct Settings {
     pub env: Vec<String>,
     /// Run for each child whose session was made, with its id in the place of `{task}`.
     pub pane: Vec<String>,
+    /// The plugin, where OpenCode's own settings have none: conversations delegate by it.
+    pub plugin: Option<String>,
 }
 
 /// One server.
@@ -280,6 +286,13 @@ impl Servers {
             std::env::vars_os().filter(|(name, _)| self.is_passed_on(name)).collect();
         env.push((PASSWORD.into(), listens.password.into()));
         env.extend(self.home.clone().map(|home| ("HOMING_HOME".into(), home)));
+        if let Some(plugin) = &self.settings.plugin
+            && std::env::var_os(MORE).is_none()
+        {
+            run.put(PLUGIN, plugin.as_bytes())?;
+            let place = format!("file://{}", run.file(PLUGIN).display());
+            env.push((MORE.into(), serde_json::json!({"plugin": [place]}).to_string().into()));
+        }
         let cwd = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_dir());
         let spec = Spec { command, env, cwd, reads: false, spool: SPOOL, grace: GRACE };
         spec.write(&run)?;

@@ -1,11 +1,9 @@
 //! Webhooks: a debrief, or a message of a room, as one signed request to a program elsewhere. The same key is the same
 //! request however often it is sent, so whoever takes it must know the key: at least once, deduplicated by key.
 //!
-//! - `place` says which addresses may be called at all.
 //! - `sign` proves that a request is ours and not old.
 //! - `send` makes one request, and follows a redirect only where it may.
 
-mod place;
 mod send;
 mod sign;
 
@@ -23,7 +21,8 @@ use homing_ports::door::Token;
 use homing_ports::host::Flight;
 use homing_ports::parent::{Delivery, Message, Parent, Room};
 
-pub use place::{BadPlace, Place};
+use crate::http::{Place, Untaken, failed, post_fact, within};
+
 pub use sign::{BadSecret, Secret};
 
 /// One receiver.
@@ -35,36 +34,15 @@ pub struct Webhook {
     pub within: Duration,
 }
 
-/// What became of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Came {
-    Taken,
-    /// Another time, perhaps.
-    Failed {
-        why: String,
-        retry_after_ms: Option<u64>,
-    },
-    /// Never, as things are set up.
-    Refused {
-        why: String,
-    },
-}
-
 impl Webhook {
-    async fn bring(&self, key: &str, body: &Hook) -> Came {
+    async fn bring(&self, key: &str, body: &Hook) -> Result<(), Untaken> {
         // Plain data with text keys: it always has a form as JSON, and the same one each time.
         let body = serde_json::to_vec(body).unwrap_or_default();
         let secret = match self.secret.token().map_err(|why| why.to_string()) {
             Ok(secret) => secret.parse::<Secret>().map_err(|why| why.to_string()),
             Err(why) => Err(why),
         };
-        let secret = match secret {
-            Ok(secret) => secret,
-            Err(why) => {
-                let why = format!("its secret cannot be used: {why}");
-                return Came::Failed { why, retry_after_ms: None };
-            }
-        };
+        let secret = secret.map_err(|why| failed(format!("its secret cannot be used: {why}")))?;
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let signed = send::Signed {
             id: key.to_owned(),
@@ -72,13 +50,7 @@ impl Webhook {
             signature: secret.sign(key, at, &body),
             body: Bytes::from(body),
         };
-        match tokio::time::timeout(self.within, send::post(&self.place, &signed)).await {
-            Ok(came) => came,
-            Err(_) => {
-                let why = format!("no answer within {} s", self.within.as_secs_f32());
-                Came::Failed { why, retry_after_ms: None }
-            }
-        }
+        within(self.within, send::post(&self.place, &signed)).await
     }
 }
 
@@ -88,13 +60,7 @@ impl Room for Webhook {
             let Message { key, origin, text, tries: _ } = message;
             let text = String::from_utf8_lossy(&text).into_owned();
             let body = Posting { key, origin: OriginView::of(&origin), text };
-            match self.bring(&key.to_string(), &Hook::Message(body)).await {
-                Came::Taken => PostFact::Posted,
-                Came::Failed { why, retry_after_ms } => {
-                    PostFact::Failed { why: why.into(), retry_after_ms }
-                }
-                Came::Refused { why } => PostFact::Closed { why: why.into() },
-            }
+            post_fact(self.bring(&key.to_string(), &Hook::Message(body)).await)
         })
     }
 }
@@ -145,11 +111,11 @@ impl Parent for Webhooks {
             let body = Delivered { key, parent: Some(parent), notices, text };
             match webhook.bring(&key.to_string(), &Hook::Debrief(body)).await {
                 // Its answer is the receipt.
-                Came::Taken => DeliveryFact::Shared,
-                Came::Failed { why, retry_after_ms } => {
+                Ok(()) => DeliveryFact::Shared,
+                Err(Untaken::Failed { why, retry_after_ms }) => {
                     DeliveryFact::Failed { why: why.into(), retry_after_ms }
                 }
-                Came::Refused { why } => DeliveryFact::Refused { why: why.into() },
+                Err(Untaken::Refused { why }) => DeliveryFact::Refused { why: why.into() },
             }
         })
     }

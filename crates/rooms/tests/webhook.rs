@@ -14,7 +14,8 @@ use homing_ports::contract::room::RoomFactory;
 use homing_ports::contract::run::Runner;
 use homing_ports::door::Token;
 use homing_ports::parent::{Delivery, Message, Parent, Room};
-use homing_rooms::webhook::{Place, Secret, Webhook, Webhooks};
+use homing_rooms::http::Place;
+use homing_rooms::webhook::{Secret, Webhook, Webhooks};
 use homing_testkit::receiver::{Answer, Receiver};
 
 const LONG: Duration = Duration::from_secs(60);

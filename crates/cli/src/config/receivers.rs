@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use homing_core::refs::ParentRef;
 use homing_core::span;
-use homing_rooms::webhook::Place;
+use homing_rooms::http::Place;
 use toml::{Table, Value};
 
 use super::{Wrong, milliseconds, not_known, plain, words};

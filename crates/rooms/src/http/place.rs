@@ -18,7 +18,9 @@ pub struct Place {
 /// What is wrong with an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlace {
-    #[error("{0:?} is no address of a receiver: https://HOST[:PORT]/PATH, without a user or a #")]
+    #[error(
+        "{0:?} is no address that can be called: https://HOST[:PORT]/PATH, without a user or a #"
+    )]
     Url(String),
     #[error("{0:?} is no address and no network: 127.0.0.1, 10.1.0.0/16, fd00::/8")]
     Net(String),
@@ -42,12 +44,12 @@ impl Place {
         })
     }
 
-    pub(super) fn target(&self) -> &Target {
+    pub(crate) fn target(&self) -> &Target {
         &self.target
     }
 
     /// Where it is, of the addresses that its name has; else why it is not called.
-    pub(super) fn reachable(
+    pub(crate) fn reachable(
         &self,
         target: &Target,
         found: &[SocketAddr],
@@ -67,7 +69,7 @@ impl Place {
     }
 
     /// Where a redirect leads, if it may.
-    pub(super) fn redirected(&self, from: &Target, to: &str) -> Result<Target, String> {
+    pub(crate) fn redirected(&self, from: &Target, to: &str) -> Result<Target, String> {
         let shown = short(to);
         let full = if to.starts_with('/') && !to.starts_with("//") {
             format!("{}://{}{to}", from.scheme(), from.authority())
@@ -87,7 +89,7 @@ impl Place {
 
 /// One address, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Target {
+pub(crate) struct Target {
     pub tls: bool,
     /// Without brackets.
     pub host: String,
@@ -101,7 +103,7 @@ impl Target {
     }
 
     /// As the header `Host` has it.
-    pub(super) fn authority(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         let host = match self.host.parse::<Ipv6Addr>() {
             Ok(ip) => format!("[{ip}]"),
             Err(_) => self.host.clone(),

@@ -1,4 +1,4 @@
-//! A receiver of webhooks on loopback that answers as it is told, and knows a key when it sees it again. For tests only.
+//! A receiver of webhooks, or of a room's messages, on loopback that answers as it is told, and knows a key when it sees it again. For tests only.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 pub enum Answer {
     /// With a status, and headers as they are written.
     Say(u16, Vec<String>),
+    /// The same, and a body.
+    Tell(u16, Vec<String>, String),
     /// It is taken; then the receiver dies before it answers.
     TakeAndDie,
     /// It dies before it has read anything.
@@ -22,6 +24,7 @@ pub enum Answer {
 /// One request, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heard {
+    pub method: String,
     pub path: String,
     /// Names in small letters.
     pub headers: Vec<(String, String)>,
@@ -33,9 +36,10 @@ impl Heard {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The key by which a receiver knows it again.
+    /// The key by which a receiver knows it again: in a header of its own, or at the end of the path.
     pub fn id(&self) -> &str {
-        self.header("webhook-id").unwrap_or_default()
+        let last = || self.path.rsplit('/').next();
+        self.header("webhook-id").or_else(last).unwrap_or_default()
     }
 }
 
@@ -150,18 +154,14 @@ impl Receiver {
         let mut stream = BufReader::new(stream);
         let heard = read(&mut stream)?;
         let taken = match &answer {
-            Answer::Say(status, _) => (200..300).contains(status),
+            Answer::Say(status, _) | Answer::Tell(status, ..) => (200..300).contains(status),
             Answer::TakeAndDie => true,
             Answer::Die | Answer::Stall => false,
         };
         self.note(heard, taken);
         match answer {
-            Answer::Say(status, headers) => {
-                let headers: String = headers.iter().map(|each| format!("{each}\r\n")).collect();
-                let answer = format!("HTTP/1.1 {status} so\r\n{headers}content-length: 0\r\n\r\n");
-                stream.get_mut().write_all(answer.as_bytes())?;
-                stream.get_mut().flush()
-            }
+            Answer::Say(status, headers) => say(stream.get_mut(), status, &headers, ""),
+            Answer::Tell(status, headers, body) => say(stream.get_mut(), status, &headers, &body),
             Answer::Stall => stream.read(&mut [0]).map(|_| ()),
             Answer::TakeAndDie | Answer::Die => Ok(()),
         }
@@ -177,10 +177,19 @@ impl Receiver {
     }
 }
 
+fn say(to: &mut impl Write, status: u16, headers: &[String], body: &str) -> io::Result<()> {
+    let headers: String = headers.iter().map(|each| format!("{each}\r\n")).collect();
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status} so\r\n{headers}content-length: {length}\r\n\r\n");
+    to.write_all(format!("{head}{body}").as_bytes())?;
+    to.flush()
+}
+
 fn read(stream: &mut impl BufRead) -> io::Result<Heard> {
     let mut line = String::new();
     stream.read_line(&mut line)?;
-    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let mut headers = Vec::new();
     loop {
         line.clear();
@@ -192,7 +201,7 @@ fn read(stream: &mut impl BufRead) -> io::Result<Heard> {
         };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let mut heard = Heard { path, headers, body: Vec::new() };
+    let mut heard = Heard { method, path, headers, body: Vec::new() };
     let length = heard.header("content-length").and_then(|length| length.parse().ok());
     heard.body = vec![0; length.unwrap_or(0)];
     stream.read_exact(&mut heard.body)?;

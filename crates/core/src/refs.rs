@@ -283,7 +283,12 @@ mod tests {
 
     #[test]
     fn an_origin_keeps_its_thread_and_an_unknown_kind() {
-        for text in ["group:matrix/!room:server#$root", "direct:tg/42", "pigeon:loft/7"] {
+        for text in [
+            "group:matrix/!room:server#$root",
+            "thread:matrix/!4dehdcN2p4EILOf_D17HUZnI951U-KN8#$acR1l/raoZnm60+3F#x:server",
+            "direct:tg/42",
+            "pigeon:loft/7",
+        ] {
             assert_eq!(text.parse::<Origin>().unwrap().to_string(), text);
         }
         assert!("group:matrix".parse::<Origin>().is_err());

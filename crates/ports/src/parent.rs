@@ -46,6 +46,12 @@ pub struct Message {
 
 /// Where people read. The same key twice is one message.
 pub trait Room: Send + Sync {
+    /// Whether such a place can be in it, as far as that is known beforehand; else why not.
+    fn check(&self, origin: &Origin) -> Result<(), String> {
+        let _ = origin;
+        Ok(())
+    }
+
     fn post(&self, message: Message) -> Flight<'_, PostFact>;
 }
 

@@ -6,5 +6,6 @@
 #![forbid(unsafe_code)]
 
 pub mod http;
+pub mod matrix;
 pub mod memory;
 pub mod webhook;

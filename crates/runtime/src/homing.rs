@@ -182,7 +182,7 @@ impl Homing {
 
     /// Names another place for what could not be told where it was to be.
     pub async fn reroute(&self, task: TaskId, origin: Origin) -> Result<(), Refused> {
-        self.has_room(&origin)?;
+        self.can_be_posted_to(&origin)?;
         let told = self.ask(|request| Input::Reroute { request, task, origin }).await?;
         the_answer!(told, Told::Rerouted { .. } => ())
     }
@@ -204,18 +204,25 @@ impl Homing {
         }
         let spec = launch.spec(host.caps());
         self.can_be_told(&spec.parent)?;
-        spec.brief.origin.as_ref().map_or(Ok(()), |origin| self.has_room(origin))?;
+        if let Some(origin) = &spec.brief.origin {
+            self.can_be_posted_to(origin)?;
+        }
         Ok(Box::new(spec))
     }
 
-    /// A room that is not set up is refused; an origin of another kind is never posted to.
-    fn has_room(&self, origin: &Origin) -> Result<(), Refused> {
-        let rooms = &self.ports.rooms;
-        if matches!(origin.kind, OriginKind::Other(_)) || rooms.contains_key(&*origin.room) {
+    /// A kind that is not known is kept, and never posted to.
+    fn can_be_posted_to(&self, origin: &Origin) -> Result<(), Refused> {
+        if matches!(origin.kind, OriginKind::Other(_)) {
             return Ok(());
         }
-        let why = nearest::unknown("room", &origin.room, rooms.keys().map(String::as_str));
-        Err(Refused::because(Code::Invalid, why))
+        let known = match self.ports.rooms.get(&*origin.room) {
+            Some(room) => room.check(origin),
+            None => {
+                let known = self.ports.rooms.keys().map(String::as_str);
+                Err(nearest::unknown("room", &origin.room, known))
+            }
+        };
+        known.map_err(|why| Refused::because(Code::Invalid, why))
     }
 
     /// A parent that nobody can bring anything to is none.

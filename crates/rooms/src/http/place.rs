@@ -22,6 +22,8 @@ pub enum BadPlace {
         "{0:?} is no address that can be called: https://HOST[:PORT]/PATH, without a user or a #"
     )]
     Url(String),
+    #[error("{0:?} has a ?, and paths are put behind it: https://HOST[:PORT]")]
+    Query(String),
     #[error("{0:?} is no address and no network: 127.0.0.1, 10.1.0.0/16, fd00::/8")]
     Net(String),
     #[error("{0:?} is no name of a host: hooks.example.org")]
@@ -42,6 +44,19 @@ impl Place {
             private: private.iter().map(|each| each.parse()).collect::<Result<_, _>>()?,
             redirects: redirects.iter().map(host).collect::<Result<_, _>>()?,
         })
+    }
+
+    /// One that paths are put behind.
+    pub fn base(url: &str, private: &[String]) -> Result<Self, BadPlace> {
+        if url.contains('?') {
+            return Err(BadPlace::Query(short(url)));
+        }
+        Self::new(url, private, &[])
+    }
+
+    /// As people know it, without what may not be for a log.
+    pub fn shown(&self) -> String {
+        self.target.to_string()
     }
 
     pub(crate) fn target(&self) -> &Target {
@@ -100,6 +115,11 @@ pub(crate) struct Target {
 impl Target {
     fn scheme(&self) -> &'static str {
         if self.tls { "https" } else { "http" }
+    }
+
+    /// A path behind this one's.
+    pub(crate) fn below(&self, path: &str) -> Self {
+        Self { path: format!("{}{path}", self.path.trim_end_matches('/')), ..self.clone() }
     }
 
     /// As the header `Host` has it.
@@ -300,6 +320,10 @@ mod tests {
             (&*target.host, &*target.authority(), &*target.path),
             ("::1", "[::1]:8080", "/")
         );
+        for (base, whole) in [("https://a", "/x"), ("https://a/", "/x"), ("https://a/m/", "/m/x")] {
+            assert_eq!(Place::base(base, &[]).unwrap().target().below("/x").path, whole);
+        }
+        assert!(Place::base("https://a/?b", &[]).is_err());
         for bad in [
             "",
             "ftp://a/",

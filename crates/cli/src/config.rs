@@ -3,6 +3,7 @@
 mod log;
 mod opencode;
 mod receivers;
+mod rooms;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,6 +22,7 @@ use crate::home::Home;
 pub use log::{Levels, Log};
 pub use opencode::Opencode;
 pub use receivers::Receivers;
+pub use rooms::{Homeserver, Room};
 
 const NAME: &str = "homing.toml";
 /// Both streams of an attempt together.

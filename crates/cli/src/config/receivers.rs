@@ -1,4 +1,4 @@
-//! `[webhooks.NAME]` and `[rooms.NAME]` of homing.toml: who is told by a request, and which rooms are such receivers.
+//! `[webhooks.NAME]` of homing.toml: who is told by a request; and, with `rooms`, where people read.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,19 +9,18 @@ use homing_core::span;
 use homing_rooms::http::Place;
 use toml::{Table, Value};
 
+use super::rooms::Room;
 use super::{Wrong, milliseconds, not_known, plain, words};
 
 /// For one request, its answer included.
-const TIMEOUT_MS: u64 = 30_000;
+pub(super) const TIMEOUT_MS: u64 = 30_000;
 const WEBHOOK: [&str; 4] = ["url", "private", "redirects", "timeout"];
-const ROOM: [&str; 2] = ["kind", "webhook"];
 
 /// All of them, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Receivers {
     pub webhooks: BTreeMap<String, Receiver>,
-    /// The webhook that a room's messages go to.
-    pub rooms: BTreeMap<String, String>,
+    pub rooms: BTreeMap<String, Room>,
 }
 
 /// One webhook as it is set up.
@@ -79,32 +78,17 @@ impl Receivers {
         for (name, value) in inside {
             let at = format!("rooms.{name}");
             named(&at, &name)?;
-            let (mut kind, mut webhook) = (String::new(), String::new());
-            for (key, value) in table(&at, value)? {
-                let full = format!("{at}.{key}");
-                match key.as_str() {
-                    "kind" => kind = plain(&full, &value)?,
-                    "webhook" => webhook = plain(&full, &value)?,
-                    _ => return Err(not_known("key", &full, ROOM.to_vec())),
-                }
-            }
-            if kind != "webhook" {
-                let what = format!("{at}: {kind:?} is no kind of room");
-                return Err((what, "kind = \"webhook\", webhook = NAME of [webhooks.NAME]".into()));
-            }
-            self.rooms.insert(name, webhook);
+            let room = Room::read(&at, &table(&at, value)?)?;
+            self.rooms.insert(name, room);
         }
         Ok(())
     }
 
     /// Once all of it is read.
     pub(super) fn check(&self) -> Result<(), Wrong> {
-        for (room, webhook) in &self.rooms {
-            if !self.webhooks.contains_key(webhook) {
-                let known = self.webhooks.keys().map(String::as_str).collect();
-                let (what, hint) = not_known("webhook", webhook, known);
-                return Err((format!("rooms.{room}.webhook: {what}"), hint));
-            }
+        for (name, room) in &self.rooms {
+            let known = self.webhooks.keys().map(String::as_str).collect();
+            room.check(&format!("rooms.{name}"), known)?;
         }
         Ok(())
     }
@@ -121,8 +105,9 @@ impl Receivers {
             writeln!(text, "{redirects:34} # hosts that it may redirect to")?;
             writeln!(text, "{:34} # for one request", format!("timeout = {timeout:?}"))?;
         }
-        for (name, webhook) in &self.rooms {
-            writeln!(text, "\n[rooms.{name:?}]\nkind = \"webhook\"\nwebhook = {webhook:?}")?;
+        for (name, room) in &self.rooms {
+            writeln!(text, "\n[rooms.{name:?}]")?;
+            room.told(text)?;
         }
         Ok(())
     }
@@ -130,7 +115,7 @@ impl Receivers {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Config;
+    use crate::config::{Config, Room};
 
     #[test]
     fn receivers_are_read_and_shown_as_they_were_said() {
@@ -140,7 +125,7 @@ mod tests {
         let config = Config::parse(text).unwrap();
         assert_eq!(config.receivers.webhooks["ops"].timeout_ms, 5_000);
         assert_eq!(config.receivers.webhooks["here"].timeout_ms, 30_000);
-        assert_eq!(config.receivers.rooms["team"], "ops");
+        assert_eq!(config.receivers.rooms["team"], Room::Webhook("ops".to_owned()));
         let again = Config::parse(&config.told().unwrap()).unwrap();
         assert_eq!(again.receivers, config.receivers);
     }
@@ -155,8 +140,6 @@ mod tests {
             ("[webhooks.a]\nurll = \"x\"\n", "no key \"webhooks.a.urll\"", "\"url\""),
             ("[webhooks.a]\nurl = \"https://a/\"\nprivate = [\"x\"]\n", "no network", "127.0.0.1"),
             ("[webhooks.a]\nurl = \"https://a/\"\ntimeout = 5\n", "not a time", "\"30s\""),
-            ("[rooms.a]\nkind = \"irc\"\n", "\"irc\" is no kind of room", "webhook"),
-            ("[rooms.a]\nkind = \"webhook\"\nwebhook = \"b\"\n", "no webhook \"b\"", "known"),
         ] {
             let (what, try_this) = Config::parse(text).unwrap_err();
             assert!(what.contains(says), "{text}: {what}");

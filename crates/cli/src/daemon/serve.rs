@@ -31,7 +31,7 @@ use super::log::{DAEMON, Logging};
 use super::note::Note;
 use super::socket;
 use super::start::READY;
-use crate::config::Config;
+use crate::config::{Config, Room};
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::out;
@@ -149,11 +149,7 @@ fn start(
         .parent(hosts.opencode.name(), Arc::new(hosts.opencode.clone()))
         // It is told of every end, and lets go of what it kept for the task.
         .telemetry(Arc::new(hosts.process.clone()));
-    let rooms = config.receivers.rooms.iter();
-    let runtime = rooms.fold(runtime, |runtime, (room, webhook)| match webhooks.0.get(webhook) {
-        Some(webhook) => runtime.room(room, Arc::<Webhook>::clone(webhook)),
-        None => runtime,
-    });
+    let runtime = with_rooms(runtime, home, config, &webhooks)?;
     Ok(runtime.parent("webhook", Arc::new(webhooks)).start()?)
 }
 
@@ -169,6 +165,26 @@ fn webhooks(home: &Home, config: &Config) -> Result<Webhooks, Expected> {
         all.0.insert(name.clone(), Arc::new(webhook));
     }
     Ok(all)
+}
+
+/// With every place where people read.
+fn with_rooms(
+    mut runtime: Runtime,
+    home: &Home,
+    config: &Config,
+    webhooks: &Webhooks,
+) -> Result<Runtime, Expected> {
+    for (name, room) in &config.receivers.rooms {
+        runtime = match room {
+            Room::Webhook(webhook) => match webhooks.0.get(webhook) {
+                Some(webhook) => runtime.room(name, Arc::<Webhook>::clone(webhook)),
+                // That there is one was checked when the settings were read.
+                None => runtime,
+            },
+            Room::Matrix(homeserver) => runtime.room(name, Arc::new(homeserver.room(home, name)?)),
+        };
+    }
+    Ok(runtime)
 }
 
 /// Variables that were kept for tasks that have ended since, or never came to be.

@@ -4,17 +4,19 @@
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{Access, access, statvfs};
 use serde::Serialize;
 
-use crate::config::Config;
+use crate::config::{Config, Homeserver, Room};
 use crate::daemon::{self, Note};
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::ledger::Ledger;
 use crate::out;
 use crate::setup::{self, Plugin};
+use crate::token::Given;
 use crate::verbs::daemon::blocking;
 
 const EXAMPLES: &str = "\
@@ -38,6 +40,8 @@ pub struct Args {
 const OTHERS: [&str; 2] = ["oh-my-openagent", "oh-my-opencode"];
 /// Less than this is soon full.
 const FREE_MIN: u64 = 16 << 20;
+/// For a homeserver to say who we are there.
+const ASKED_MOST: Duration = Duration::from_secs(10);
 const MAKE_ROOM: &str = "make room on its disk; what runs goes on, and what is kept stays";
 
 /// One thing that was looked at.
@@ -71,6 +75,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     checks.extend(opencode(home));
     checks.extend(plugin(home));
     checks.extend(overlap());
+    checks.extend(rooms(home));
     checks.extend(serving(home)?);
     checks.extend(ledger(home)?);
     let well = checks.iter().all(|check| check.well);
@@ -183,6 +188,41 @@ fn overlap() -> Option<Check> {
         }
     }
     None
+}
+
+/// Whether each homeserver answers, and knows the token. A webhook cannot be asked.
+fn rooms(home: &Home) -> Vec<Check> {
+    let Ok(config) = Config::read(home) else {
+        return Vec::new();
+    };
+    let ask = |(name, room): (&String, &Room)| match room {
+        Room::Webhook(_) => None,
+        Room::Matrix(homeserver) => Some(room_check(home, name, homeserver)),
+    };
+    config.receivers.rooms.iter().filter_map(ask).collect()
+}
+
+fn room_check(home: &Home, name: &str, homeserver: &Homeserver) -> Check {
+    if let Given::Env(var) = &homeserver.token
+        && std::env::var_os(var).is_none()
+    {
+        // The daemon may have it.
+        return Check::well("room", format!("{name}: not asked, for {var} is not set here"));
+    }
+    let at = homeserver.place.shown();
+    let hint = format!("[rooms.{name}] of homing.toml: homeserver, and the token that it gave");
+    let mut room = match homeserver.room(home, name) {
+        Ok(room) => room,
+        Err(why) => {
+            return Check::not("room", why.to_string(), why.hint().unwrap_or_default());
+        }
+    };
+    room.within = room.within.min(ASKED_MOST);
+    match blocking(async { Ok(room.whoami().await) }) {
+        Ok(Ok(who)) => Check::well("room", format!("{name}: {who} at {at}")),
+        Ok(Err(why)) => Check::not("room", format!("{name}: {at}: {why}"), hint),
+        Err(why) => Check::not("room", format!("{name}: {why}"), hint),
+    }
 }
 
 /// The daemon, and the socket it is reached at.

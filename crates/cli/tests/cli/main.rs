@@ -17,6 +17,7 @@ mod output;
 mod read;
 mod real;
 mod resume;
+mod room;
 mod run;
 mod scene;
 mod settings;

@@ -6,5 +6,6 @@ mod clients;
 mod conformance;
 mod examples;
 mod home;
+mod matrix;
 mod opencode;
 mod schemathesis;

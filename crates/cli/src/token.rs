@@ -106,8 +106,8 @@ impl Given {
     pub fn check(&self) -> Result<(), (String, String)> {
         match self {
             Self::File(path) => {
-                let path_ = path.display();
-                let hint = format!("put the token there, then chmod 600 '{path_}'");
+                let hint =
+                    format!("a file with the token alone, and: chmod 600 '{}'", path.display());
                 read_own(path).map(drop).map_err(|why| (why.to_string(), hint))
             }
             Self::Env(_) => Ok(()),

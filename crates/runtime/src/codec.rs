@@ -190,7 +190,10 @@ pub fn at_end_of(
             None => folded = fold::begin(id, record, line),
             Some(task) => fold::fold(task, record, line),
         }
-        let ended = |task: &Task| task.generation == generation && !task.is_living();
+        // A generation begins where the one before it ended.
+        let ended = |task: &Task| {
+            task.generation == generation && !task.is_living() && task.ended.is_some()
+        };
         !folded.as_ref().is_some_and(ended)
     })?;
     Ok(folded.filter(|task| task.generation == generation))

@@ -196,7 +196,9 @@ impl Chat {
                     continue;
                 };
                 if self.json {
-                    out::json(&happened)?;
+                    // Plain data with text keys: it always has a form as JSON.
+                    let line = serde_json::to_string(&happened).unwrap_or_default();
+                    out::json_lines(format!("{line}\n").as_bytes())?;
                 } else {
                     tell(&happened, &mut part)?;
                 }

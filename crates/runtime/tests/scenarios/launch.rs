@@ -190,3 +190,21 @@ async fn l6_a_cancel_at_any_moment_of_a_start_is_confirmed() {
     }
     soon(homing.stop()).await;
 }
+
+#[tokio::test]
+async fn each_generation_is_read_as_it_ended_however_many_came_after() {
+    let stage = Stage::new();
+    let homing = stage.start();
+    let id = launch(&homing, ask("One.").parent(inbox("bot"))).await;
+    end(&homing, id).await;
+    for text in ["Two.", "Three."] {
+        soon(homing.resume(id, text)).await.unwrap();
+        end(&homing, id).await;
+    }
+    let reader = stage.disk.open().reader().unwrap();
+    for generation in 1..=3 {
+        let task = homing_runtime::codec::at_end_of(&*reader, id, generation).unwrap().unwrap();
+        assert!(task.ended.is_some() && task.result.is_some(), "{generation}: {task:?}");
+        assert_eq!(task.generation, generation);
+    }
+}

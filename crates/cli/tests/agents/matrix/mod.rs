@@ -1,5 +1,7 @@
 //! Rooms on a real Matrix homeserver: what people read there, counted on the homeserver, whoever dies in between.
 
+mod bot;
+mod conversations;
 mod daemon;
 mod kills;
 mod room;

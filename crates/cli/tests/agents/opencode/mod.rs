@@ -4,7 +4,7 @@ mod adopted;
 mod arms;
 mod children;
 mod contract;
-mod conversations;
+pub mod conversations;
 mod kills;
 mod parent;
 pub mod program;

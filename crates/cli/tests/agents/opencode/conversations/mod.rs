@@ -1,4 +1,4 @@
 //! Conversations on a real OpenCode: each turn alone in its stream, and what tasks bring home in a turn of its own.
 
-mod chat;
+pub mod chat;
 mod told;

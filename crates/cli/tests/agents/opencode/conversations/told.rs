@@ -94,3 +94,120 @@ fn r1_conversations_outlive_the_daemon_and_the_host() {
     assert_eq!(chat.ask("@say five"), "five");
     assert_eq!(chat.view().session, session);
 }
+
+/// A turn in which a tool waits for a gate, between two rounds with the model.
+fn two_rounds(gate: &std::path::Path, say: &str) -> String {
+    let call = |command: &str| {
+        let call = serde_json::json!({"command": command, "description": "works"});
+        format!("@tool bash {call}\n")
+    };
+    let wait = format!("read x < '{}'", gate.display());
+    format!("{}{}@say {say}", call(&wait), call("true"))
+}
+
+#[test]
+fn u1_u5_children_that_end_in_the_middle_of_a_turn_are_told_after_all_who_wait() {
+    let scene = scene();
+    let [one, two, second, last] = ["one", "two", "second", "last"].map(|name| scene.gate(name));
+    let chat = Chat::open(&scene, None);
+    let children = format!(
+        "{}{}",
+        sends("first", &waits(&one, "@say first came")),
+        sends("other", &waits(&two, "@say other came"))
+    );
+    assert_eq!(chat.ask(&format!("{children}@say sent")), "sent");
+    // Both end at once, between two rounds of tools of turn 2; two more people wait by then.
+    let turn = chat.speak(&two_rounds(&second, "4"));
+    until("the turn runs", || chat.turn(turn).filter(|turn| turn.state == "running"));
+    let third = chat.speak(&format!("{}@say 6", ""));
+    // This one's last words take their time: its last call of the model.
+    let fourth = chat.speak(&two_rounds(&last, "8"));
+    scene.open(&one);
+    scene.open(&two);
+    for task in ["first", "other"] {
+        scene.until_owed(task);
+    }
+    scene.open(&second);
+    scene.open(&last);
+    for (turn, answer) in [(turn, "4"), (third, "6"), (fourth, "8")] {
+        assert_eq!(text(&chat.events(turn, None)), answer);
+        assert_eq!(chat.ended(turn).text.as_deref(), Some(answer));
+    }
+    for task in ["first", "other"] {
+        until_settled(&scene, task);
+    }
+    let told = chat.debriefs();
+    assert_eq!((told.len(), told[0].turn), (1, 5), "both in one, after all who waited: {told:?}");
+}
+
+#[test]
+fn n9_the_parent_is_killed_before_and_after_it_was_told_and_hears_of_it_once() {
+    let scene = scene();
+    let gate = scene.gate("gate");
+    let chat = Chat::open(&scene, None);
+    let child = sends("errand", &waits(&gate, "@say done"));
+    assert_eq!(chat.ask(&format!("{child}@say sent")), "sent");
+    // The child is a session of the same program: it ends first.
+    scene.open(&gate);
+    scene.ended("errand");
+    scene.server().kill();
+    until_settled(&scene, "errand");
+    assert_eq!(chat.ask("@say again"), "again");
+    scene.server().kill();
+    assert_eq!(chat.ask("@say once more"), "once more");
+    let answered: Vec<_> =
+        chat.debriefs().into_iter().filter(|turn| turn.state == "completed").collect();
+    assert_eq!(answered.len(), 1, "{answered:?}");
+    // Of what the host has stored, too: the debrief stands in the transcript once.
+    let session = chat.view().session.unwrap().id;
+    let messages = scene.server().get(&format!("/session/{session}/message")).unwrap();
+    let told = messages.as_array().unwrap().iter().filter(|message| {
+        message["info"]["role"] == "user" && message.to_string().contains("1 task has ended")
+    });
+    assert!(told.count() >= 1, "{messages}");
+}
+
+#[test]
+fn what_is_wrong_is_refused_in_words() {
+    let scene = scene();
+    let chat = Chat::open(&scene, None);
+    let said = |words: &[&str]| {
+        let said = scene.home.command().args(words).output().unwrap();
+        (said.status.code(), String::from_utf8_lossy(&said.stderr).into_owned())
+    };
+    let (code, err) = said(&["chat", "--conversation", "cv_000000000000", "hello"]);
+    assert_eq!(code, Some(3), "{err}");
+    let (code, err) = said(&["chat", "--host", "process", "hello"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("name a host of agents"), "{err}");
+    let (code, err) = said(&["chat", "--conversation", "bg_000000000000", "hello"]);
+    assert_eq!(code, Some(2), "{err}");
+    let task = chat.view().task.to_string();
+    let (code, err) = said(&["resume", &task, "more"]);
+    assert_eq!(code, Some(5), "{err}");
+    assert!(err.contains("carries the conversation"), "{err}");
+}
+
+#[test]
+fn a_person_speaks_on_the_terminal_and_can_go_on_later() {
+    let scene = scene();
+    let said = |words: &[&str], input: &str| {
+        let mut command = scene.home.command();
+        command.args(words).current_dir(scene.place.work());
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), input.as_bytes()).unwrap();
+        let said = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (said.status.code(), text(said.stdout), text(said.stderr))
+    };
+    let (code, out, err) = said(&["chat", "--host", "opencode", "@say hello"], "");
+    assert_eq!((code, out.as_str()), (Some(0), "hello\n"), "{err}");
+    let id = err.rsplit(' ').next().unwrap().trim_end();
+    let (code, out, err) = said(&["chat", "--conversation", id], "@say one\n@say two\n");
+    assert_eq!((code, out.as_str()), (Some(0), "one\ntwo\n"), "{err}");
+    let (code, out, err) = said(&["chat", "--conversation", id, "--json"], "@status 401\n");
+    assert_eq!(code, Some(1), "{err}");
+    let last: serde_json::Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["event"], &last["state"]), (&"ended".into(), &"failed".into()), "{out}");
+}

@@ -331,3 +331,60 @@ fn what_is_done_with_tasks_is_not_done_with_a_conversation() {
     stage.advance(MINUTE);
     assert_eq!(stage.turn(chat, "hello", "hi"), 2);
 }
+
+/// Three tasks of three turns end so far apart, while every debrief takes its time; how often each was told.
+fn told_apart(run: u64, gaps: [u64; 2]) -> Vec<usize> {
+    let mut stage = Stage::slots(0);
+    let (chat, parent) = stage.converse(task("chat").origin(GROUP));
+    let mut dice = run;
+    let mut roll = |most: u64| {
+        dice = homing_core::time::mix(dice.wrapping_add(1));
+        dice % most
+    };
+    let children: Vec<_> = (0..3)
+        .map(|n| {
+            stage.turn_runs(chat, "go");
+            let child = stage.launch_running(task(&format!("c{n}")).by(chat));
+            stage.answer(chat, "sent");
+            child
+        })
+        .collect();
+    // When each ends, and when the turn that runs does.
+    let begun = stage.now.tick + roll(3 * SECOND);
+    let ends = [begun, begun + gaps[0], begun + gaps[0] + gaps[1]];
+    let mut left: Vec<_> = children.iter().copied().zip(ends).collect();
+    let mut turn_ends = None;
+    while !left.is_empty() || turn_ends.is_some() || stage.wants_compose(&parent) {
+        left.retain(|(child, at)| {
+            let due = *at <= stage.now.tick;
+            if due {
+                stage.answer(*child, "done");
+            }
+            !due
+        });
+        if stage.wants_compose(&parent) {
+            stage.seal(&parent);
+        }
+        if stage.state(chat) == State::Starting {
+            stage.start(chat);
+            turn_ends = Some(stage.now.tick + roll(7 * SECOND));
+        }
+        if turn_ends.is_some_and(|at| at <= stage.now.tick) {
+            let debrief = stage.task(chat).turn.debrief.unwrap();
+            stage.answer(chat, "heard");
+            stage.answered(debrief, "heard");
+            turn_ends = None;
+        }
+        stage.advance(250);
+    }
+    children.iter().map(|child| stage.times_notice(*child, DeliveryState::Settled)).collect()
+}
+
+#[test]
+fn n3_completions_5_s_1_s_and_0_s_apart_all_arrive_in_100_of_100_runs() {
+    for run in 0..100 {
+        for gaps in [[5 * SECOND, SECOND], [SECOND, 0], [0, 0], [5 * SECOND, 5 * SECOND]] {
+            assert_eq!(told_apart(run, gaps), [1, 1, 1], "run {run}, {gaps:?}");
+        }
+    }
+}

@@ -3,8 +3,9 @@
 
 use homing_core::ids::{DebriefId, PostId};
 use homing_core::input::{DeliveryFact, PostFact};
-use homing_core::record::{Record, TaskRecord};
-use homing_core::words::State;
+use homing_core::record::{OutboxRecord, Record, TaskRecord};
+use homing_core::refs::ParentRef;
+use homing_core::words::{DeliveryState, State};
 use homing_ports::store::{CommitError, StoreError};
 use tracing::{Level, debug, error, info, warn};
 
@@ -19,8 +20,32 @@ pub(crate) fn steps() -> bool {
     tracing::enabled!(target: DELIVERY, Level::DEBUG)
 }
 
+/// How a debrief that is a turn of a conversation goes on: its session is ours, and has it when the host does.
+fn in_turn(batch: &Batch) {
+    for written in &batch.written {
+        if let Record::Task(_, TaskRecord::GenerationOpened { debrief: Some(key), .. }) =
+            &written.record
+        {
+            debug!(target: DELIVERY, %key, "session resolved");
+        }
+        if let Record::Outbox(OutboxRecord::DebriefMoved { debrief: key, to, .. }) = &written.record
+            && *to == DeliveryState::Accepted
+            && batch
+                .debriefs
+                .iter()
+                .any(|known| known.id == *key && matches!(known.parent, ParentRef::Conversation(_)))
+        {
+            debug!(target: DELIVERY, %key, "context delivered");
+            debug!(target: DELIVERY, %key, "parent synthesising");
+        }
+    }
+}
+
 /// What a group that is durable tells of tasks.
 pub(crate) fn committed(batch: &Batch) {
+    if steps() {
+        in_turn(batch);
+    }
     if !tracing::enabled!(target: TASK, Level::INFO) {
         return;
     }

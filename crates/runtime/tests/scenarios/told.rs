@@ -156,3 +156,23 @@ async fn a_delivery_that_fails_is_told_with_its_key_and_reason() {
     assert!(said.iter().any(|said| said.message == "context delivered"), "{said:?}");
     soon(homing.stop()).await;
 }
+
+#[tokio::test]
+async fn g22_a_hand_off_in_a_turn_of_a_conversation_is_told_in_order_too() {
+    listen();
+    let stage = Stage::new();
+    let homing = stage.start();
+    let (chat, _) = soon(homing.converse(ask(""))).await.unwrap();
+    let id = TaskId::from_bits(0x6723);
+    let launch = ask("Count.").parent(ParentRef::Conversation(chat));
+    soon(homing.launch_as(id, launch)).await.unwrap();
+    settled(&homing, id).await;
+    let turns = soon(homing.conversation(chat)).await.unwrap().turns;
+    let key = turns.iter().find_map(|turn| turn.debrief).unwrap();
+    let steps = said_of(&format!("key={key} "));
+    let said: Vec<&str> = steps.iter().map(|said| &*said.message).collect();
+    let expected =
+        ["context found", "session resolved", "context delivered", "parent synthesising"];
+    assert_eq!(said, expected, "{steps:?}");
+    soon(homing.stop()).await;
+}

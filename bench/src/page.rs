@@ -51,6 +51,15 @@ How each was taken:
   run a second are of 300 × `true`, before and while all of them watch; the program that reads for a thousand
   shares the cores with the daemon and takes most of them. So what the watchers cost the core is told apart: the
   processor time of the two threads that decide and commit, a command, 100 of them one after the other.
+- **OpenCode**: the real one, one after the other: homing with its plugin, OpenCode's own background mode
+  (`OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS`), and the plugin oh-my-openagent, each on data of its own, with a model on
+  loopback that answers at once. A turn sends 1, 5 or 20 out. Both moments are OpenCode's own, in whole milliseconds: the last
+  child's `time.completed`, and `time.created` of the message that holds the last result; of the peer, which tells that something
+  is done and not what, of its first word after that end. A *busy* parent waits in a tool until all have ended; then the
+  clock begins when the tool is let go, so the rest of that turn is in it. What comes before that was put into the
+  person's turn, and is said so. *Told* counts how often one result stands in the transcript; of the peer, how often it
+  speaks. *homing's own share* is from the look that showed the last end to the prompt that brings the debrief, less all
+  time in which OpenCode was asked for something, by the daemon's log at debug.
 - **Idle**: resident memory as `/proc/PID/status` says; processor time and context switches of all
   threads over 20 s, after threads without work have ended. A test holds the same against every change:
   `crates/cli/tests/cli/idle.rs`.

@@ -216,8 +216,8 @@ impl Round<'_> {
     /// A busy parent waits for its gate until all have ended.
     fn take(&self, gate: Option<&Path>, seen: &mut Seen) {
         let session = self.program.session();
-        // An idle parent's turn is over before the first of them ends.
-        let delay = if gate.is_some() { 100 } else { 800 + 500 * self.count };
+        // All are out, and an idle parent's turn is over, before the first of them ends.
+        let delay = 800 + 500 * self.count;
         let launches: String = (0..self.count).map(|n| self.launch(n, delay)).collect();
         let waits = gate.map(|gate| format!("read x < '{}'", gate.display()));
         let waits = waits.map(|wait| json!({"command": wait, "description": "waits"}));

@@ -10,10 +10,12 @@ changes nothing. It needs HOMING_URL and HOMING_TOKEN (homing token), MATRIX_URL
     homeserver = "https://matrix.example.org"
     token_file = "matrix.token"
 """
+import http.client
 import json
 import os
 import sys
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -46,6 +48,21 @@ def quoted(text):
     return urllib.parse.quote(text, safe="")
 
 
+def again(do, *args):
+    """Does it until it is done: a daemon or a homeserver that is away comes back. What is refused is said."""
+    pause = 0.2
+    while True:
+        try:
+            return do(*args)
+        except urllib.error.HTTPError as why:
+            if why.code < 500 and why.code != 429:
+                raise
+        except (OSError, http.client.HTTPException):
+            pass
+        time.sleep(pause)
+        pause = min(pause * 2, 10)
+
+
 def turn(conversation, number):
     """What is said in one turn, once it is over; its stream holds nothing of any other."""
     for line in call("HOMING", "GET", f"/v1/conversations/{conversation}/turns/{number}/events", timeout=None):
@@ -56,44 +73,58 @@ def turn(conversation, number):
     raise OSError("the stream was cut off")
 
 
-def answer(room, event):
-    """The same event again is the same conversation, the same turn and the same message."""
-    relates = event["content"].get("m.relates_to", {})
-    root = relates["event_id"] if relates.get("rel_type") == "m.thread" else event["event_id"]
+def ask(room, root, event):
+    """The same event again is the same conversation and the same turn. One that is closed is followed by another."""
     about = {"origin": f"thread:{ROOM}/{room}#{root}", "name": f"thread {root}"}
     if ENV.get("HOMING_HOST"):
         about |= {"host": ENV["HOMING_HOST"], "cwd": os.getcwd()}
-    conversation = homing("POST", "/conversations", about, key=f"{room}/{root}")["id"]
-    asked = {"text": event["content"]["body"]}
-    number = homing("POST", f"/conversations/{conversation}/turns", asked, key=event["event_id"])["turn"]
+    for n in range(100):
+        conversation = again(homing, "POST", "/conversations", about, f"{room}/{root}/{n}")["id"]
+        try:
+            said = {"text": event["content"]["body"]}
+            taken = again(homing, "POST", f"/conversations/{conversation}/turns", said, event["event_id"])
+            return conversation, taken["turn"]
+        except urllib.error.HTTPError as why:
+            if json.load(why).get("code") != "E_ENDED":
+                raise
+    raise OSError("a hundred conversations of one thread are closed")
+
+
+def answer(room, root, event, conversation, number):
+    """Under the name of what is answered: people read it once."""
     thread = {"rel_type": "m.thread", "event_id": root, "is_falling_back": True, "m.in_reply_to": {"event_id": root}}
-    said = {"msgtype": "m.text", "body": turn(conversation, number), "m.mentions": {}, "m.relates_to": thread}
-    matrix("PUT", f"/rooms/{quoted(room)}/send/m.room.message/{quoted('answer-' + event['event_id'])}", said)
+    text = again(turn, conversation, number)
+    said = {"msgtype": "m.text", "body": text, "m.mentions": {}, "m.relates_to": thread}
+    again(matrix, "PUT", f"/rooms/{quoted(room)}/send/m.room.message/{quoted('answer-' + event['event_id'])}", said)
 
 
-def patiently(room, event):
+def hear(room, event, speakers):
+    relates = event["content"].get("m.relates_to", {})
+    root = relates["event_id"] if relates.get("rel_type") == "m.thread" else event["event_id"]
     try:
-        answer(room, event)
+        # In the order that people spoke; the answers may come in any.
+        asked = ask(room, root, event)
+        speakers.append(threading.Thread(target=answer, args=(room, root, event, *asked)))
+        speakers[-1].start()
     except urllib.error.HTTPError as why:
-        print(f"{event['event_id']}: {why.read().decode(errors='replace')}", file=sys.stderr, flush=True)
+        print(f"{event['event_id']}: refused: {why}", file=sys.stderr, flush=True)
 
 
 def main():
-    me = matrix("GET", "/account/whoami")["user_id"]
+    me = again(matrix, "GET", "/account/whoami")["user_id"]
     since = open(SINCE).read() if os.path.exists(SINCE) else ""
     print(f"{me} listens", flush=True)
     while True:
-        news = matrix("GET", f"/sync?timeout=30000&since={quoted(since)}" if since else "/sync?timeout=0", timeout=90)
+        path = f"/sync?timeout=30000&since={quoted(since)}" if since else "/sync?timeout=0"
+        news = again(matrix, "GET", path, None, 90)
         for room in news.get("rooms", {}).get("invite", {}):
-            matrix("POST", f"/join/{quoted(room)}", {})
+            again(matrix, "POST", f"/join/{quoted(room)}", {})
         speakers = []
         for room, joined in news.get("rooms", {}).get("join", {}).items():
             for event in joined["timeline"]["events"]:
                 said = event["type"] == "m.room.message" and event["sender"] != me
                 if since and said and event["content"].get("body", "").strip():
-                    speakers.append(threading.Thread(target=patiently, args=(room, event)))
-        for speaker in speakers:
-            speaker.start()
+                    hear(room, event, speakers)
         for speaker in speakers:
             speaker.join()
         # Only now: what was not answered is seen again after a crash.

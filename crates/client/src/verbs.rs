@@ -151,8 +151,12 @@ impl Client {
     }
 
     /// Turns of a conversation as they are asked for, begin and end.
-    pub async fn conversation_events(&self, id: ConversationId) -> Result<Events, Error> {
-        self.follow(&format!("/v1/conversations/{id}/events"), None).await
+    pub async fn conversation_events(
+        &self,
+        id: ConversationId,
+        last: Option<&str>,
+    ) -> Result<Events, Error> {
+        self.follow(&format!("/v1/conversations/{id}/events"), last).await
     }
 
     /// One turn, from where a reader was: `wire::TurnEvent` each.

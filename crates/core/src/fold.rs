@@ -69,7 +69,13 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         TaskRecord::DependencyMet { on } => task.seldom.change().after.retain(|waits| waits != on),
         TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
         TaskRecord::GenerationOpened { .. } => generation_opened(task, record),
-        TaskRecord::TurnAsked { .. } | TaskRecord::Closed => talked(task, record),
+        TaskRecord::TurnAsked { .. } => talked(task, record),
+        TaskRecord::Closed => {
+            talked(task, record);
+            // It is kept from now on as long as anything that ended now.
+            let over = task.state.is_terminal().then_some(line.stamp);
+            task.seldom.change().ended = over;
+        }
         TaskRecord::TurnOpened { turn, kind, debrief, send } => {
             let phase = Phase::Unsent;
             let (n, kind, debrief, send) = (*turn, *kind, *debrief, *send);
@@ -132,7 +138,8 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
 
 /// What a line means to a conversation; a task that carries none has nothing of it.
 fn talked(task: &mut Task, record: &TaskRecord) {
-    if task.talk.is_none() {
+    // Beside what every observation reads: whether there is a talk is told by it, without another look at memory.
+    if !task.brief.converses {
         return;
     }
     let taken = task.turn.phase >= Phase::Taken;

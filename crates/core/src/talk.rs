@@ -6,8 +6,8 @@ use crate::few::Few;
 use crate::ids::DebriefId;
 use crate::payload::Digest;
 
-/// As many requests for a turn are remembered by their keys.
-const KEYS_MAX: usize = 64;
+/// As many requests for a turn are remembered by their keys: all that can wait, and as many more.
+const KEYS_MAX: usize = 512;
 
 /// See the module. Turn N is generation N of the task: people's turns are numbered as they are asked for, and a debrief,
 /// which never overtakes one of them, as it begins.

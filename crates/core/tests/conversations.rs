@@ -181,6 +181,14 @@ fn g8_a_debrief_whose_turns_fail_has_them_again_then_one_line_and_stays_owed() {
     assert_eq!((parked.code, parked.parked), (Some(Code::HandshakeFailed), true));
     assert_eq!(stage.room().len(), 1, "one line in its place");
     assert_eq!(stage.notice_state(child), DeliveryState::Sealed, "the result is kept and owed");
+    // Somebody has mended it, and wants it told after all: it has its turn, and the room is told no second time.
+    let what = homing_core::input::Outgoing::Debrief(debrief.id);
+    let again = stage.ask(|request| homing_core::input::Input::Redrive { request, what });
+    assert_eq!(again, Told::Redriven { waits: false });
+    stage.start(chat);
+    stage.answer(chat, "at last");
+    stage.answered(debrief.id, "at last");
+    assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Settled);
     assert_eq!(stage.turn(chat, "are you there?", "yes"), stage.task(chat).generation);
 }
 
@@ -369,8 +377,9 @@ fn told_apart(run: u64, gaps: [u64; 2]) -> Vec<usize> {
             stage.start(chat);
             turn_ends = Some(stage.now.tick + roll(7 * SECOND));
         }
-        if turn_ends.is_some_and(|at| at <= stage.now.tick) {
-            let debrief = stage.task(chat).turn.debrief.unwrap();
+        if turn_ends.is_some_and(|at| at <= stage.now.tick)
+            && let Some(debrief) = stage.task(chat).turn.debrief
+        {
             stage.answer(chat, "heard");
             stage.answered(debrief, "heard");
             turn_ends = None;
@@ -387,4 +396,99 @@ fn n3_completions_5_s_1_s_and_0_s_apart_all_arrive_in_100_of_100_runs() {
             assert_eq!(told_apart(run, gaps), [1, 1, 1], "run {run}, {gaps:?}");
         }
     }
+}
+
+/// A conversation whose task has ended, with the debrief that is to tell of it.
+fn owed(
+    stage: &mut Stage,
+    origin: Option<&str>,
+) -> (homing_core::ids::TaskId, homing_core::ids::TaskId, homing_core::outbox::Debrief) {
+    let launch = origin.map_or_else(|| task("chat"), |origin| task("chat").origin(origin));
+    let (chat, parent) = stage.converse(launch);
+    stage.turn_runs(chat, "go");
+    let child = stage.launch_running(task("child").by(chat));
+    stage.answer(chat, "sent");
+    stage.answer(child, "done");
+    let debrief = stage.seal(&parent);
+    (chat, child, debrief)
+}
+
+fn fails(stage: &mut Stage, chat: homing_core::ids::TaskId) {
+    stage.start(chat);
+    stage.ended(chat, bad(error(homing_core::fact::ErrorClass::Auth)));
+}
+
+#[test]
+fn g8_where_no_room_can_be_told_a_debrief_whose_turns_fail_rests_and_costs_nothing_more() {
+    let mut stage = Stage::new();
+    let (chat, child, debrief) = owed(&mut stage, None);
+    let mut turns = 0;
+    for _ in 0..1_000 {
+        if stage.state(chat) == State::Starting {
+            fails(&mut stage, chat);
+            turns += 1;
+        }
+        stage.advance(30 * SECOND);
+    }
+    assert!(turns < 15, "{turns} turns in eight hours");
+    assert_eq!(stage.notice_state(child), DeliveryState::Undeliverable);
+    assert_eq!(stage.debrief(debrief.id).code, Some(Code::HandshakeFailed));
+    let what = homing_core::input::Outgoing::Debrief(debrief.id);
+    stage.ask(|request| homing_core::input::Input::Redrive { request, what });
+    stage.start(chat);
+    stage.answer(chat, "heard");
+    assert_eq!(stage.notice_state(child), DeliveryState::Settled);
+}
+
+#[test]
+fn g8_a_person_who_speaks_for_long_is_no_silence_of_the_parent() {
+    let mut stage = Stage::new();
+    let (chat, _, debrief) = owed(&mut stage, Some(GROUP));
+    fails(&mut stage, chat);
+    stage.turn_runs(chat, "let us talk");
+    stage.advance(15 * MINUTE);
+    stage.answer(chat, "yes");
+    stage.start(chat);
+    stage.answer(chat, "it is done");
+    stage.answered(debrief.id, "it is done");
+    let posted = stage.room();
+    assert_eq!((posted.len(), posted[0].1.as_str()), (1, "it is done"), "{posted:?}");
+}
+
+#[test]
+fn u4_what_was_read_while_its_debrief_waits_for_another_turn_is_not_told_again() {
+    let mut stage = Stage::new();
+    let (chat, child, debrief) = owed(&mut stage, None);
+    fails(&mut stage, chat);
+    stage.turn_runs(chat, "what came of it?");
+    stage.ack_notice(child, 1);
+    stage.answer(chat, "it is done");
+    stage.advance(HOUR);
+    assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Settled);
+    assert_eq!(stage.task(chat).generation, 3, "no further turn");
+}
+
+#[test]
+fn whoever_names_the_carrying_task_as_parent_means_the_conversation() {
+    let mut stage = Stage::new();
+    let (chat, parent) = stage.converse(task("chat"));
+    stage.turn_runs(chat, "go");
+    let child = stage.launch_running(task("child").parent(&format!("task:{chat}")));
+    assert_eq!(stage.task(child).parent.to_string(), parent);
+    stage.answer(child, "done");
+    stage.answer(chat, "sent");
+    assert_eq!(stage.state(chat), State::Completed, "the turn waits for nobody");
+    assert_eq!(stage.seal(&parent).notices, [(child, 1)]);
+}
+
+#[test]
+fn g9_an_answer_that_is_on_its_way_to_the_room_is_not_doubled_by_a_line_when_it_closes() {
+    let mut stage = Stage::new();
+    let (chat, _, debrief) = owed(&mut stage, Some(GROUP));
+    stage.start(chat);
+    stage.answer(chat, "it is done");
+    assert!(stage.wants_deliver(debrief.id));
+    stage.close(chat);
+    stage.answered(debrief.id, "it is done");
+    assert_eq!(stage.room().len(), 1, "{:?}", stage.room());
 }

@@ -142,7 +142,7 @@ pub trait Host: Send + Sync {
     /// Facts: `SessionMade` (then perhaps `PromptTaken`), `StartFailed`, or `StartUnsure`.
     fn open(&self, opening: Opening) -> Flight<'_, Vec<Fact>>;
 
-    /// Fact: `PromptTaken`, `PromptRefused` or `PromptUnsure`.
+    /// Fact: `PromptTaken`, `PromptRefused` or `PromptUnsure`; `SessionDeleted` where the host says that there is none.
     fn prompt(&self, prompting: Prompting) -> Flight<'_, Fact>;
 
     /// Gives the child words while its turn goes on, for a host whose `caps` say `words`; answers when the child has

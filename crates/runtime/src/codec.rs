@@ -1,5 +1,7 @@
 //! Between what the engine holds and what the store keeps: typed on one side, rows on the other.
 
+use std::collections::BTreeMap;
+
 use homing_core::fold;
 use homing_core::ids::TaskId;
 use homing_core::input;
@@ -197,6 +199,27 @@ pub fn at_end_of(
         !folded.as_ref().is_some_and(ended)
     })?;
     Ok(folded.filter(|task| task.generation == generation))
+}
+
+/// The task as it stood when each of its generations from this one on ended.
+pub(crate) fn ends_from(
+    reader: &dyn homing_ports::store::Reader,
+    id: TaskId,
+    first: u32,
+) -> Result<BTreeMap<u32, Task>, StoreError> {
+    let (mut folded, mut ends): (Option<Task>, _) = (None, BTreeMap::new());
+    each_record(reader, id, |line, record| {
+        match &mut folded {
+            None => folded = fold::begin(id, record, line),
+            Some(task) => fold::fold(task, record, line),
+        }
+        let ended = matches!(record, TaskRecord::Moved { to, .. } if to.is_terminal());
+        if let Some(task) = folded.as_ref().filter(|task| ended && task.generation >= first) {
+            ends.insert(task.generation, task.clone());
+        }
+        true
+    })?;
+    Ok(ends)
 }
 
 /// Walks a task's lines in order, as long as `more` says so.

@@ -76,6 +76,15 @@ pub(crate) fn no_turn(id: ConversationId, turn: u32) -> Refused {
     Refused::because(Code::NotFound, format!("{id} has no turn {turn}"))
 }
 
+/// How many go first.
+pub(crate) fn ahead(reader: &dyn Reader, id: TaskId, turn: u32) -> Result<u32, StoreError> {
+    let task = carrying(reader, id)?;
+    let running = task.as_ref().is_some_and(|task| task.is_living());
+    let waiting = task.and_then(|task| task.talk.clone()).unwrap_or_default().waiting;
+    let before = waiting.iter().filter(|other| **other < turn).count();
+    Ok(before as u32 + u32::from(running))
+}
+
 fn carrying(reader: &dyn Reader, id: TaskId) -> Result<Option<Box<Task>>, StoreError> {
     Ok(texts::task_now(reader, id)?.0.filter(|task| task.talk.is_some()))
 }
@@ -85,10 +94,15 @@ fn view(reader: &dyn Reader, id: TaskId) -> Result<Option<ConversationView>, Sto
         return Ok(None);
     };
     let talk = task.talk.clone().unwrap_or_default();
+    let first = talk.turns.saturating_sub(SHOWN - 1).max(1);
     let mut turns = Vec::new();
-    for turn in talk.turns.saturating_sub(SHOWN - 1).max(1)..=talk.turns {
-        turns.extend(turn_now(reader, id, turn)?.map(|(view, _)| view));
+    for (_, ended) in codec::ends_from(reader, id, first)? {
+        turns.push(begun(reader, &ended)?);
     }
+    if task.is_living() {
+        turns.push(begun(reader, &task)?);
+    }
+    turns.extend(talk.waiting.iter().map(|turn| unbegun(*turn, "waiting")));
     let state = match (talk.closed, task.is_living()) {
         (true, _) => "closed",
         (false, true) => "busy",
@@ -124,6 +138,9 @@ pub(crate) fn turn_now(
         return Ok(None);
     };
     let talk = task.talk.clone().unwrap_or_default();
+    if turn == 0 || turn > talk.turns {
+        return Ok(None);
+    }
     if talk.waiting.contains(&turn) {
         return Ok(Some((unbegun(turn, "waiting"), None)));
     }
@@ -135,10 +152,10 @@ pub(crate) fn turn_now(
         };
         return Ok(Some((view, None)));
     }
-    let task = match turn {
-        0 => None,
-        turn if turn == task.generation => Some(task),
-        turn => codec::at_end_of(reader, id, turn)?.map(Box::new),
+    let task = if turn == task.generation {
+        Some(task)
+    } else {
+        codec::at_end_of(reader, id, turn)?.map(Box::new)
     };
     match task {
         Some(task) => Ok(Some((begun(reader, &task)?, Some(task)))),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use homing_core::fact::Fence;
-use homing_core::ids::ConversationId;
+use homing_core::ids::{AskId, ConversationId};
 use homing_core::task::Task;
 use homing_core::wire::{TurnEvent, TurnView};
 use homing_ports::host::{Ears, Flight, Place, Said};
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::answers::Refused;
-use crate::converse::{no_turn, turn_now};
+use crate::converse::{ahead, no_turn, turn_now};
 use crate::homing::Homing;
 
 /// Events that wait for a reader.
@@ -49,6 +49,7 @@ impl Homing {
             out,
             place: None,
             said: None,
+            asked: Vec::new(),
         };
         tokio::spawn(following.run());
         Ok(events)
@@ -64,6 +65,7 @@ struct Following {
     /// Where it is listened to.
     place: Option<Place>,
     said: Option<Hearing>,
+    asked: Vec<AskId>,
 }
 
 /// One who listens to a host.
@@ -92,11 +94,14 @@ impl Following {
                 if view.ended_at.is_some() {
                     return self.tell(TurnEvent::Ended(view)).await;
                 }
-                let ahead = self.ahead().await?;
+                let ahead = self.homing.read(move |reader| ahead(reader, id, turn)).await.ok()?;
                 if waited.replace(ahead) != Some(ahead) {
                     self.tell(TurnEvent::Waits { turn, ahead }).await?;
                 }
-                head.changed().await.ok()?;
+                tokio::select! {
+                    changed = head.changed() => changed.ok()?,
+                    () = self.out.closed() => return None,
+                }
                 continue;
             };
             if !std::mem::replace(&mut began, true) {
@@ -106,6 +111,7 @@ impl Following {
             if view.ended_at.is_some() {
                 return self.finish(&task, view).await;
             }
+            self.asks(&task).await?;
             self.listen(&task).await?;
             loop {
                 tokio::select! {
@@ -125,11 +131,16 @@ impl Following {
         self.out.send(event).await.ok()
     }
 
-    /// How many go first.
-    async fn ahead(&self) -> Option<u32> {
-        let view = self.homing.conversation(self.id).await.ok()?;
-        let before = view.waiting.iter().filter(|turn| **turn < self.turn).count();
-        Some(before as u32 + u32::from(view.state == "busy"))
+    /// It waits for somebody's answer; each ask is told once.
+    async fn asks(&mut self, task: &Task) -> Option<()> {
+        for ask in task.open_asks() {
+            if !self.asked.contains(&ask.id) {
+                self.asked.push(ask.id);
+                let (turn, ask, text) = (self.turn, ask.id, ask.seen.text.to_string());
+                self.tell(TurnEvent::Asks { turn, ask, text }).await?;
+            }
+        }
+        Some(())
     }
 
     /// Another attempt says all of it anew: what the one before said counts no more.
@@ -168,26 +179,16 @@ impl Following {
         let fence = Fence { attempt: task.attempt, turn: task.turn.n };
         self.place = Some(Place { task: task.id, fence, session: task.session.clone() });
         self.read.seen.clear();
-        let mut rest = self.hear(task, false);
-        let all = async {
-            while let Some(hearing) = &mut rest {
-                let Some(said) = hearing.said.recv().await else {
-                    break;
-                };
+        if let Some(mut rest) = self.hear(task, false) {
+            // A host that does not answer proves nothing: what was told stands, and the end has the words.
+            while let Ok(Some(said)) = tokio::time::timeout(REST, rest.said.recv()).await {
                 self.pass_on(said).await?;
             }
-            let whole = match &mut rest {
-                Some(hearing) => (&mut hearing.task).await.unwrap_or(false),
-                None => false,
-            };
-            Some(whole)
-        };
-        // A host that does not answer proves nothing: what was told stands, and the end has the words.
-        if let Ok(whole) = tokio::time::timeout(REST, all).await
-            && whole?
-        {
-            for event in self.read.lost(self.turn) {
-                self.tell(event).await?;
+            let whole = tokio::time::timeout(REST, &mut rest.task).await;
+            if matches!(whole, Ok(Ok(true))) {
+                for event in self.read.lost(self.turn) {
+                    self.tell(event).await?;
+                }
             }
         }
         self.tell(TurnEvent::Ended(view)).await
@@ -267,11 +268,12 @@ impl Read {
         let at = usize::try_from((from + unknown).saturating_sub(known.before)).unwrap_or(0);
         let have = known.text.get(at..).unwrap_or_default();
         let rest = new.get(unknown as usize..).unwrap_or_default();
-        let mut same = have.iter().zip(rest).take_while(|(one, two)| one == two).count();
-        while !text.is_char_boundary(unknown as usize + same) {
-            same -= 1;
+        let same = have.iter().zip(rest).take_while(|(one, two)| one == two).count();
+        let mut cut = unknown as usize + same;
+        while !text.is_char_boundary(cut) {
+            cut -= 1;
         }
-        let offset = from + unknown + same as u64;
+        let offset = from + cut as u64;
         let mut events = Vec::new();
         let name = part.to_string();
         if offset < known.len() {
@@ -279,7 +281,7 @@ impl Read {
             known.text.truncate(usize::try_from(offset - known.before).unwrap_or(0));
             events.push(TurnEvent::Reset { turn, part: name.clone(), offset });
         }
-        let more = &text[unknown as usize + same..];
+        let more = &text[cut..];
         if !more.is_empty() {
             known.text.extend_from_slice(more.as_bytes());
             let (kind, text) = (kind.word().to_owned(), more.to_owned());
@@ -317,7 +319,10 @@ mod tests {
         let each = |event: TurnEvent| match &event {
             TurnEvent::Said { offset, text, .. } => (*offset, Some(text.clone())),
             TurnEvent::Reset { offset, .. } => (*offset, None),
-            TurnEvent::Waits { .. } | TurnEvent::Began { .. } | TurnEvent::Ended(_) => {
+            TurnEvent::Waits { .. }
+            | TurnEvent::Began { .. }
+            | TurnEvent::Asks { .. }
+            | TurnEvent::Ended(_) => {
                 panic!("{event:?}")
             }
         };
@@ -346,6 +351,10 @@ mod tests {
         assert_eq!(told(read.take(1, said("b", 0, "two and"))), [(4, Some("and".into()))]);
         assert_eq!(told(read.take(1, said("b", 7, " two"))), [(7, Some(" two".into()))]);
         assert_eq!(told(read.take(1, said("c", 0, "more"))), [(0, Some("more".into()))]);
+        // A place that is within a character is none: all of the character is told again.
+        let mut read = Read::from(Some(Cursor { part: "b".into(), offset: 2 }));
+        let again = told(read.take(1, said("b", 0, "höre")));
+        assert_eq!(again, [(1, None), (1, Some("öre".into()))]);
     }
 
     #[test]

@@ -223,6 +223,8 @@ async fn tool(
 ) -> Answer<Response> {
     let Called { session, message, call, turn, directory, args } = read(&said)?;
     let (by, parent) = hands.caller(&peer, &arm, &session).await?;
+    // A conversation's turns are known to the daemon, whoever launches in them.
+    let turn = turn.filter(|_| !matches!(parent, ParentRef::Conversation(_)));
     let seat = Seat {
         session: Some(parent.clone()),
         inbox: Seat::of_connection(&arm),

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, IsTerminal};
 
+use homing_client::Client;
 use homing_core::ids::ConversationId;
 use homing_core::refs::Origin;
 use homing_core::wire::{ConversationView, Converse, Speak, TurnEvent, TurnView, Words};
@@ -105,6 +106,7 @@ async fn drive(talk: Talk, args: &Args) -> Result<u8, Expected> {
             .max()
             .unwrap_or(0),
         asked: 0,
+        seen: None,
         last: None,
     };
     if chat.asks {
@@ -141,6 +143,8 @@ struct Chat {
     told: u32,
     /// The last turn that was asked for here.
     asked: u32,
+    /// How far the conversation's own lines were read.
+    seen: Option<String>,
     last: Option<TurnView>,
 }
 
@@ -156,8 +160,8 @@ impl Chat {
                     None => more = false,
                 },
                 // Any turn that begins, whoever asked for it.
-                there = begins(&self.talk, self.id, next) => {
-                    there?;
+                there = begins(&self.talk, self.id, next, self.seen.as_deref()) => {
+                    self.seen = there?;
                     self.turn(next).await?;
                     self.prompt();
                 }
@@ -221,15 +225,23 @@ impl Chat {
     }
 }
 
-/// Resolves when the conversation has such a turn, and it is not one that waits.
-async fn begins(talk: &Talk, id: ConversationId, turn: u32) -> Result<(), Expected> {
+/// Resolves when such a turn has begun, with where that stands in the conversation's own lines.
+async fn begins(
+    talk: &Talk,
+    id: ConversationId,
+    turn: u32,
+    from: Option<&str>,
+) -> Result<Option<String>, Expected> {
+    let mut seen = from.map(str::to_owned);
     loop {
-        let mut events = talk.ask(async |client| client.conversation_events(id).await).await?;
+        let last = seen.clone();
+        let ask = async |client: &Client| client.conversation_events(id, last.as_deref()).await;
+        let mut events = talk.ask(ask).await?;
         while let Ok(Some(event)) = events.next().await {
-            let began: Option<u64> =
-                event.json::<serde_json::Value>().ok().and_then(|data| data["turn"].as_u64());
-            if event.kind == "began" && began.is_some_and(|began| began >= u64::from(turn)) {
-                return Ok(());
+            seen = event.id.clone().or(seen);
+            let data = event.json::<serde_json::Value>().unwrap_or_default();
+            if event.kind == "began" && data["turn"].as_u64() >= Some(u64::from(turn)) {
+                return Ok(seen);
             }
             if event.kind == "closed" {
                 let why = format!("{id} is closed; homing chat opens another");
@@ -253,6 +265,12 @@ fn tell(event: &TurnEvent, last: &mut String) -> Result<(), Expected> {
         }
         TurnEvent::Said { kind, text, .. } if kind == "tool" => {
             out::warn(&format!("homing: uses {}", out::plain(text, 60)))
+        }
+        TurnEvent::Asks { ask, text, .. } => {
+            let text = out::plain(text, 200);
+            out::warn(&format!(
+                "homing: it asks: {text} (homing answer {ask} --allow, --deny or TEXT)"
+            ));
         }
         TurnEvent::Reset { .. } => out::warn("homing: the last words were lost, and count no more"),
         TurnEvent::Ended(view) => {

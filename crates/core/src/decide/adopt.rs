@@ -21,6 +21,8 @@ impl Case<'_> {
         session: &Arc<str>,
         known: Option<TaskId>,
     ) {
+        let own = self.of_conversation(spec);
+        let spec = own.as_ref().unwrap_or(spec);
         let known = self.world.by_session(&spec.brief.host, session).or(known);
         if let Some(missing) = self.missing(id, &spec.parent, known.as_slice()) {
             self.out.load = Some(missing);

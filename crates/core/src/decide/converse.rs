@@ -204,6 +204,10 @@ impl<'w> Case<'w> {
         let Some((task, talk)) = self.talking(id) else {
             return;
         };
+        if talk.closed {
+            // What it was owed went elsewhere then.
+            return self.out.then(Then::Evict(id));
+        }
         let debrief = talk.debrief.and_then(|id| self.world.debrief(id));
         if let Some(debrief) = debrief.filter(|debrief| debrief.answer.is_none()) {
             match task.state {
@@ -223,10 +227,32 @@ impl<'w> Case<'w> {
                 | State::Stopping => self.unanswered(task, debrief),
             }
         }
-        if task.cause == Some(Cause::SessionDeleted) && !talk.closed {
+        if task.cause == Some(Cause::SessionDeleted) {
             return self.closed(task);
         }
         self.out.then(Then::NextTurn(id));
+    }
+
+    /// That its turns fail was said, and no room has a line in its place: it is told when somebody asks for it.
+    fn rests(&mut self, debrief: &Debrief) {
+        let (to, code) = (DeliveryState::Undeliverable, Some(Code::HandshakeFailed));
+        self.move_debrief(debrief, to, 0, code);
+        for (task, generation) in self.world.owed_in(debrief) {
+            self.move_notice(task, generation, to, Some(debrief.id), code);
+        }
+        self.out.then(Then::Withdraw(debrief.id));
+        self.makes_way(&debrief.parent);
+    }
+
+    /// Whether a debrief has no turn of its conversation now.
+    pub(super) fn waits_for_turn(&self, debrief: &Debrief) -> bool {
+        let ParentRef::Conversation(told) = &debrief.parent else {
+            return false;
+        };
+        let Some((task, talk)) = self.talking(told.task()) else {
+            return false;
+        };
+        debrief.answer.is_none() && !(task.is_living() && talk.debrief == Some(debrief.id))
     }
 
     fn answered(&mut self, task: &Task, debrief: &Debrief) {
@@ -243,6 +269,9 @@ impl<'w> Case<'w> {
     fn unanswered(&mut self, task: &Task, debrief: &Debrief) {
         if debrief.is_resting() || active(Bug::TurnOnce) {
             return;
+        }
+        if debrief.code == Some(Code::HandshakeFailed) {
+            return self.rests(debrief);
         }
         let limits = &self.world.limits;
         let wait = backoff_ms(debrief.tries, limits.backoff_first_ms, limits.backoff_most_ms);
@@ -267,15 +296,28 @@ impl<'w> Case<'w> {
         }
     }
 
+    /// The conversation that is told, also where it is called by the task that carries it.
+    fn named(&self, parent: &ParentRef) -> Option<ConversationId> {
+        match parent {
+            ParentRef::Conversation(id) => Some(*id),
+            ParentRef::Task(told) => self.talking(*told).map(|_| told.conversation()),
+            ParentRef::None
+            | ParentRef::Inbox { .. }
+            | ParentRef::Webhook(_)
+            | ParentRef::Session { .. } => None,
+        }
+    }
+
+    /// Who is told, by the name that it has.
+    pub(super) fn told_as(&self, parent: &ParentRef) -> ParentRef {
+        self.named(parent).map_or_else(|| parent.clone(), ParentRef::Conversation)
+    }
+
     /// What is launched from inside a conversation is the conversation's: it is told, in a turn of its own, and its turns do
     /// not wait for it. The turn and the place that it speaks in are known here.
     pub(super) fn of_conversation(&self, spec: &Spec) -> Option<Spec> {
         let caller = spec.launched_by.filter(|id| self.talking(*id).is_some());
-        let named = match (&spec.parent, caller) {
-            (ParentRef::Conversation(id), _) => Some(*id),
-            (ParentRef::Task(told), Some(caller)) if *told == caller => Some(told.conversation()),
-            (_, _) => None,
-        };
+        let named = self.named(&spec.parent);
         if named.is_none() && caller.is_none() {
             return None;
         }

@@ -227,7 +227,8 @@ impl Case<'_> {
             debrief.state == DeliveryState::Sealed && debrief.tries == 0 && debrief.lease.is_none();
         let own_turn = matches!(debrief.parent, ParentRef::Task(_) | ParentRef::Conversation(_));
         let owed = !self.world.owed_in(debrief).is_empty();
-        if debrief.is_resting() && !owed {
+        let waits = self.waits_for_turn(debrief);
+        if (debrief.is_resting() || waits) && !owed {
             self.move_debrief(debrief, DeliveryState::Settled, 0, None);
         } else if unsent && !owed && !own_turn {
             self.move_debrief(debrief, DeliveryState::Withdrawn, 0, None);

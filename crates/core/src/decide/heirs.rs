@@ -24,7 +24,8 @@ impl Case<'_> {
             let Some(task) = self.world.task(id) else {
                 continue;
             };
-            let Some(notice) = task.notice(generation) else {
+            let Some(notice) = task.notice(generation).filter(|notice| !self.is_answered(notice))
+            else {
                 continue;
             };
             match &heir {
@@ -55,8 +56,9 @@ impl Case<'_> {
             if heir.is_some() { DeliveryState::Withdrawn } else { DeliveryState::Undeliverable };
         let known =
             parent.flight.iter().chain(&parent.resting).filter_map(|id| self.world.debrief(*id));
-        for debrief in
-            known.filter(|debrief| heir.is_some() || !is_said(debrief.state, debrief.code))
+        for debrief in known
+            .filter(|debrief| heir.is_some() || !is_said(debrief.state, debrief.code))
+            .filter(|debrief| debrief.answer.is_none())
         {
             self.out.outbox(OutboxRecord::DebriefMoved {
                 debrief: debrief.id,
@@ -85,6 +87,12 @@ impl Case<'_> {
         let generation = notice.generation;
         self.out
             .task(task.id, TaskRecord::NoticeRouted { generation, to: heir.clone(), batch, code });
+    }
+
+    /// Whether its parent has answered, and that is on its way to the room.
+    fn is_answered(&self, notice: &Notice) -> bool {
+        let debrief = notice.debrief.and_then(|id| self.world.debrief(id));
+        debrief.is_some_and(|debrief| debrief.answer.is_some())
     }
 
     /// Whether a marker stands in its room already.

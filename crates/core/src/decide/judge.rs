@@ -98,6 +98,9 @@ impl Case<'_> {
     /// The host has the first prompt and the turn goes on.
     fn took(&mut self, task: &Task) {
         let taken = matches!(task.turn.phase, Phase::Taken | Phase::Ended);
+        if taken {
+            self.debrief_accepted(task);
+        }
         if task.state == State::Starting
             && taken
             && let Some(to) = self.leads(task, Event::TurnTaken)

@@ -51,7 +51,15 @@ impl Case<'_> {
             return self.out.refuse(request, Code::NotFound, nothing_of(id));
         };
         let parent = self.world.parent(&debrief.parent);
-        if parent.is_some_and(|parent| parent.gone) || !debrief.parent.is_pushed_to() {
+        let takes = match &debrief.parent {
+            ParentRef::Conversation(told) => self.known_conversation(*told).is_ok(),
+            other @ (ParentRef::None
+            | ParentRef::Inbox { .. }
+            | ParentRef::Task(_)
+            | ParentRef::Webhook(_)
+            | ParentRef::Session { .. }) => other.is_pushed_to(),
+        };
+        if parent.is_some_and(|parent| parent.gone) || !takes {
             let why = format!("{id}: nothing can be brought to {}", debrief.parent);
             return self.out.refuse(request, Code::SessionNotFound, why);
         }
@@ -108,6 +116,9 @@ impl Case<'_> {
         self.out.outbox(OutboxRecord::DebriefAgain { debrief: id, waits: false });
         for (task, generation) in self.world.owed_in(debrief) {
             self.move_notice(task, generation, DeliveryState::Sealed, Some(id), None);
+        }
+        if let ParentRef::Conversation(told) = &debrief.parent {
+            self.out.then(Then::NextTurn(told.task()));
         }
     }
 }

@@ -34,6 +34,8 @@ impl Case<'_> {
             self.out.load = Some(missing);
             return;
         }
+        let parent = parent.map(|parent| self.told_as(parent));
+        let parent = parent.as_ref();
         if prompt.text.blank {
             return self.out.refuse(request, Code::Invalid, "prompt: it is empty");
         }

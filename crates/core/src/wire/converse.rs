@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Fields, Words, is_default};
-use crate::ids::{ConversationId, DebriefId, TaskId};
+use crate::ids::{AskId, ConversationId, DebriefId, TaskId};
 #[cfg(feature = "schema")]
 use crate::refs::Origin;
 #[cfg(feature = "schema")]
@@ -140,6 +140,12 @@ pub enum TurnEvent {
         offset: u64,
         text: String,
     },
+    /// It waits for an answer to this ask.
+    Asks {
+        turn: u32,
+        ask: AskId,
+        text: String,
+    },
     /// What was told of this part from `offset` on is not there any more.
     Reset {
         turn: u32,
@@ -155,6 +161,7 @@ impl TurnEvent {
             Self::Waits { .. } => "waits",
             Self::Began { .. } => "began",
             Self::Said { .. } => "said",
+            Self::Asks { .. } => "asks",
             Self::Reset { .. } => "reset",
             Self::Ended(_) => "ended",
         }

@@ -146,6 +146,7 @@ fn debrief_again(known: &mut Debrief, waits: bool, seq: u64) {
     }
     known.state = DeliveryState::Sealed;
     known.tries = known.tries.max(1);
+    known.next = 0;
     known.parked = false;
     (known.again, known.code, known.first_sent, known.accepted) = (None, None, None, None);
 }

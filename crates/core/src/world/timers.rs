@@ -403,8 +403,7 @@ impl World {
         match (parent.silent, debrief.first_sent) {
             _ if matches!(debrief.parent, ParentRef::Inbox { .. }) => None,
             (_, sent) if matches!(debrief.parent, ParentRef::Conversation(_)) => {
-                let waits = debrief.state == DeliveryState::Sent;
-                sent.filter(|_| waits).map(|sent| sent + limits.handshake_ms)
+                self.conversation_fails(debrief, sent?)
             }
             (Some(silent), sent) => Some(silent.max(sent.unwrap_or(0)) + limits.handshake_ms),
             (None, Some(sent)) if asked => {
@@ -413,6 +412,17 @@ impl World {
             }
             (None, Some(_) | None) => None,
         }
+    }
+
+    /// A conversation is there: only turns that fail keep it from what it has, and none is waited out while one runs.
+    fn conversation_fails(&self, debrief: &Debrief, sent: u64) -> Option<u64> {
+        let ParentRef::Conversation(id) = &debrief.parent else {
+            return None;
+        };
+        let idle = self.task(id.task()).filter(|task| !task.is_living())?;
+        let waits = debrief.state == DeliveryState::Sent;
+        let limits = &self.limits;
+        waits.then(|| (sent + limits.handshake_ms).max(idle.entered + limits.backoff_first_ms))
     }
 
     /// Since when nothing of its own keeps a parent from what it has; none while it is in a turn.

@@ -25,14 +25,21 @@ impl OpenCode {
         let mut heard = Heard { ears, prompt, answers: BTreeSet::new(), parts: BTreeMap::new() };
         loop {
             let messages = self.messages(session).await?;
-            if !heard.stored(&messages).await || !follows || self.is_over(&messages, &heard) {
+            if !heard.stored(&messages, !follows).await
+                || !follows
+                || self.is_over(&messages, &heard)
+            {
                 return Ok(());
             }
             loop {
                 match words.next().await {
                     None => return Ok(()),
                     Some(Word::Beat) => {}
-                    Some(Word::Missed) => break,
+                    Some(Word::Missed) => {
+                        // What was added meanwhile is not known: they are told when they are stored.
+                        heard.parts.retain(|_, told| told.whole);
+                        break;
+                    }
                     Some(Word::Event(event)) => match heard.event(&event).await {
                         Came::More => {}
                         Came::Perhaps => break,
@@ -71,12 +78,21 @@ struct Heard<'a> {
     prompt: String,
     /// Messages that answer the prompt.
     answers: BTreeSet<String>,
-    parts: BTreeMap<Arc<str>, String>,
+    parts: BTreeMap<Arc<str>, Told>,
+}
+
+/// What was told of a part.
+#[derive(Default)]
+struct Told {
+    kind: Option<PartKind>,
+    text: String,
+    /// It is stored, and nothing is added to it any more.
+    whole: bool,
 }
 
 impl Heard<'_> {
     /// Whether somebody listens still.
-    async fn stored(&mut self, messages: &[Message]) -> bool {
+    async fn stored(&mut self, messages: &[Message], follows_none: bool) -> bool {
         for message in messages {
             if message.info.parent.as_ref() != Some(&self.prompt) {
                 continue;
@@ -86,7 +102,9 @@ impl Heard<'_> {
                 let (Some(id), Some((kind, text))) = (&part.id, told(&part.kind, part)) else {
                     continue;
                 };
-                if !self.whole(id.as_str().into(), kind, &text).await {
+                // Text that flows is stored at its end: before that, nobody can tell what was said already.
+                let whole = part.time.end.is_some() || kind == PartKind::Tool || follows_none;
+                if whole && !self.all(id.as_str().into(), kind, &text, whole).await {
                     return false;
                 }
             }
@@ -95,10 +113,15 @@ impl Heard<'_> {
     }
 
     /// All of a part as it is now.
-    async fn whole(&mut self, part: Arc<str>, kind: PartKind, text: &str) -> bool {
+    async fn all(&mut self, part: Arc<str>, kind: PartKind, text: &str, whole: bool) -> bool {
         let known = self.parts.entry(Arc::clone(&part)).or_default();
-        let from = if text.starts_with(known.as_str()) { known.len() } else { 0 };
-        text.clone_into(known);
+        (known.kind, known.whole) = (Some(kind), whole);
+        // What flows on is not taken back by what is stored of it.
+        if !whole && known.text.starts_with(text) {
+            return true;
+        }
+        let from = if text.starts_with(known.text.as_str()) { known.text.len() } else { 0 };
+        text.clone_into(&mut known.text);
         if text.len() == from {
             return true;
         }
@@ -124,8 +147,9 @@ impl Heard<'_> {
                     return Came::More;
                 };
                 let ours = part["messageID"].as_str().is_some_and(|id| self.answers.contains(id));
+                let whole = read.time.end.is_some();
                 match told(&read.kind, &read).filter(|_| ours) {
-                    Some((kind, text)) => went(self.whole(id.into(), kind, &text).await),
+                    Some((kind, text)) => went(self.all(id.into(), kind, &text, whole).await),
                     None => Came::More,
                 }
             }
@@ -145,10 +169,10 @@ impl Heard<'_> {
         let Some(known) = self.parts.get_mut(part) else {
             return Came::More;
         };
-        let from = known.len() as u64;
-        known.push_str(text);
+        let (from, kind) = (known.text.len() as u64, known.kind.unwrap_or(PartKind::Text));
+        known.text.push_str(text);
         let (part, text) = (part.into(), text.to_owned());
-        went(self.ears.hear(Said { part, kind: PartKind::Text, from, text }).await)
+        went(self.ears.hear(Said { part, kind, from, text }).await)
     }
 }
 

@@ -132,7 +132,7 @@ impl OpenCode {
         };
         let known = match self.known(&server, &prompting.session).await {
             Ok(known) => known,
-            Err(why) if why.is_absence() => return refused(ErrorClass::Other, "no_session", &why),
+            Err(why) if why.is_absence() => return Fact::SessionDeleted,
             Err(why) => return unsure(&why),
         };
         if let Err(why) = self.warm(&server, &known).await {
@@ -155,7 +155,13 @@ impl OpenCode {
         match server.door.post(&path, &body).await {
             Ok(_) => {}
             Err(Trouble::Refused { status, said }) if status < 500 => {
-                return refused(ErrorClass::BadRequest, "prompt", &said);
+                // Of a session that is known here from before, it may be gone.
+                let path = format!("/session/{}", escaped(&prompting.session));
+                let there = server.door.get::<serde_json::Value>(&path).await;
+                return match there {
+                    Err(why) if why.is_absence() => Fact::SessionDeleted,
+                    Ok(_) | Err(_) => refused(ErrorClass::BadRequest, "prompt", &said),
+                };
             }
             Err(why) => {
                 self.servers.doubt(&server).await;

@@ -75,6 +75,9 @@ struct Cache {
 pub(super) struct Part {
     #[serde(default)]
     pub id: Option<String>,
+    /// Of text: when it began, and whether it is whole.
+    #[serde(default)]
+    pub time: PartTimes,
     #[serde(rename = "type")]
     pub kind: String,
     #[serde(default)]
@@ -93,6 +96,12 @@ pub(super) struct Part {
     pub state: ToolState,
     #[serde(default)]
     pub metadata: Value,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct PartTimes {
+    #[serde(default)]
+    pub end: Option<f64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]

@@ -92,7 +92,7 @@ pub(crate) async fn turn(
 
 /// One turn as it happens, and nothing of any other.
 ///
-/// `began`, `said` (more of a part, by the number of its first byte), `reset` (what was told of a part from there on is not
+/// `began`, `said` (more of a part, by the number of its first byte), `asks` (it waits for an answer), `reset` (what was told of a part from there on is not
 /// there any more), `ended`. The `id` of an event is where it can be gone on from.
 #[utoipa::path(
     get, path = "/v1/conversations/{conversation}/turns/{turn}/events", operation_id = "turn_events",
@@ -152,12 +152,15 @@ fn written(event: &TurnEvent) -> String {
             let reached = offset + text.len() as u64;
             stream::event(&format!("{turn}:{part}:{reached}"), event.word(), event)
         }
-        TurnEvent::Reset { turn, part, offset } => {
+        // A part that is withdrawn whole is no place to go on from.
+        TurnEvent::Reset { turn, part, offset } if *offset > 0 => {
             stream::event(&format!("{turn}:{part}:{offset}"), event.word(), event)
         }
-        TurnEvent::Waits { .. } | TurnEvent::Began { .. } | TurnEvent::Ended(_) => {
-            stream::aside(event.word(), event)
-        }
+        TurnEvent::Waits { .. }
+        | TurnEvent::Began { .. }
+        | TurnEvent::Asks { .. }
+        | TurnEvent::Reset { .. }
+        | TurnEvent::Ended(_) => stream::aside(event.word(), event),
     }
 }
 
@@ -228,8 +231,13 @@ impl Happenings {
             else {
                 continue;
             };
-            let event = self.event(&record).await?;
-            if let Some((kind, data)) = event.filter(|_| number > self.after) {
+            if let TaskRecord::GenerationOpened { generation, .. } = &record {
+                self.turn = *generation;
+            }
+            // What the reader has is not put together again.
+            if number > self.after
+                && let Some((kind, data)) = self.event(&record).await?
+            {
                 told.push_str(&stream::event(&number.to_string(), kind, &data));
             }
         }
@@ -237,14 +245,13 @@ impl Happenings {
     }
 
     async fn event(
-        &mut self,
+        &self,
         record: &TaskRecord,
     ) -> Answer<Option<(&'static str, serde_json::Value)>> {
         if let TaskRecord::TurnAsked { turn, .. } = record {
             return Ok(Some(("asked", json!({ "turn": turn }))));
         }
         if let TaskRecord::GenerationOpened { generation, debrief, .. } = record {
-            self.turn = *generation;
             let cause = if debrief.is_some() { "tasks" } else { "person" };
             let began = json!({ "turn": generation, "cause": cause, "debrief": debrief });
             return Ok(Some(("began", began)));

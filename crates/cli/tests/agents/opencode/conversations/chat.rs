@@ -120,6 +120,7 @@ pub fn text(events: &[TurnEvent]) -> String {
             TurnEvent::Said { .. }
             | TurnEvent::Waits { .. }
             | TurnEvent::Began { .. }
+            | TurnEvent::Asks { .. }
             | TurnEvent::Ended(_) => {}
         }
     }

@@ -70,12 +70,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
         TaskRecord::GenerationOpened { .. } => generation_opened(task, record),
         TaskRecord::TurnAsked { .. } => talked(task, record),
-        TaskRecord::Closed => {
-            talked(task, record);
-            // It is kept from now on as long as anything that ended now.
-            let over = task.state.is_terminal().then_some(line.stamp);
-            task.seldom.change().ended = over;
-        }
+        TaskRecord::Closed => closed(task, line),
         TaskRecord::TurnOpened { turn, kind, debrief, send } => {
             let phase = Phase::Unsent;
             let (n, kind, debrief, send) = (*turn, *kind, *debrief, *send);
@@ -134,6 +129,12 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
         }
     }
     task.seldom.settle();
+}
+
+/// It is kept from now on as long as anything that ended now.
+fn closed(task: &mut Task, line: Line) {
+    talked(task, &TaskRecord::Closed);
+    task.seldom.change().ended = task.state.is_terminal().then_some(line.stamp);
 }
 
 /// What a line means to a conversation; a task that carries none has nothing of it.

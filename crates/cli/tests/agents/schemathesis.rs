@@ -149,12 +149,20 @@ fn every_operation_answers_as_the_document_says_whatever_is_asked() {
     assert!(doctor.contains("daemon    ") && doctor.contains(" 0 damaged"), "{doctor}");
 }
 
-/// Refused whatever is asked: these commands take no further words and ask nothing, nobody refused what he was owed, and no host
-/// is there whose sessions could be adopted.
-const NEVER_DONE: [&str; 5] = [
+/// Refused whatever is asked: these commands take no further words and ask nothing, nobody refused what he was owed, and neither
+/// a room is there nor a host whose sessions could be adopted or spoken to. Conversations are tested on a real one.
+const NEVER_DONE: [&str; 13] = [
+    "GET /v1/conversations/{conversation}",
+    "GET /v1/conversations/{conversation}/events",
+    "GET /v1/conversations/{conversation}/turns/{turn}",
+    "GET /v1/conversations/{conversation}/turns/{turn}/events",
     "POST /v1/adopt",
     "POST /v1/asks/{ask}/answer",
+    "POST /v1/conversations",
+    "POST /v1/conversations/{conversation}/close",
+    "POST /v1/conversations/{conversation}/turns",
     "POST /v1/deliveries/{key}/redrive",
+    "POST /v1/tasks/{task}/reroute",
     "POST /v1/tasks/{task}/resume",
     "POST /v1/tasks/{task}/send",
 ];

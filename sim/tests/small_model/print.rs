@@ -214,6 +214,8 @@ fn feed_task(task: &Task, tick: u64, to: &mut impl Hasher) {
         late,
         error,
         ended: _,
+        // The model has no conversations.
+        talk: _,
     } = &**seldom;
     (id, state, cause, generation, attempt, tries, interruptions, model).hash(to);
     (session, batch, telemetry, past.len(), unconfirmed, late.is_some()).hash(to);
@@ -330,6 +332,7 @@ fn feed_debrief(debrief: &Debrief, tick: u64, to: &mut impl Hasher) {
         // Words for people.
         why: _,
         again,
+        answer: _,
     } = debrief;
     (id, state).hash(to);
     if !state.is_over() {

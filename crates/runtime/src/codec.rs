@@ -1,7 +1,5 @@
 //! Between what the engine holds and what the store keeps: typed on one side, rows on the other.
 
-use std::collections::BTreeMap;
-
 use homing_core::fold;
 use homing_core::ids::TaskId;
 use homing_core::input;
@@ -183,43 +181,32 @@ pub fn at_end_of(
         return Ok(None);
     };
     let now = task(&row)?;
-    if now.generation == generation && !now.is_living() {
+    if now.generation == generation {
         return Ok(Some(now));
     }
+    let mut found = None;
+    each_end(reader, id, |task| {
+        found = (task.generation == generation).then(|| task.clone());
+        found.is_none()
+    })?;
+    Ok(found)
+}
+
+/// Walks a task's ends in order, as long as `more` says so.
+pub(crate) fn each_end(
+    reader: &dyn homing_ports::store::Reader,
+    id: TaskId,
+    mut more: impl FnMut(&Task) -> bool,
+) -> Result<(), StoreError> {
     let mut folded: Option<Task> = None;
     each_record(reader, id, |line, record| {
         match &mut folded {
             None => folded = fold::begin(id, record, line),
             Some(task) => fold::fold(task, record, line),
         }
-        // A generation begins where the one before it ended.
-        let ended = |task: &Task| {
-            task.generation == generation && !task.is_living() && task.ended.is_some()
-        };
-        !folded.as_ref().is_some_and(ended)
-    })?;
-    Ok(folded.filter(|task| task.generation == generation))
-}
-
-/// The task as it stood when each of its generations from this one on ended.
-pub(crate) fn ends_from(
-    reader: &dyn homing_ports::store::Reader,
-    id: TaskId,
-    first: u32,
-) -> Result<BTreeMap<u32, Task>, StoreError> {
-    let (mut folded, mut ends): (Option<Task>, _) = (None, BTreeMap::new());
-    each_record(reader, id, |line, record| {
-        match &mut folded {
-            None => folded = fold::begin(id, record, line),
-            Some(task) => fold::fold(task, record, line),
-        }
         let ended = matches!(record, TaskRecord::Moved { to, .. } if to.is_terminal());
-        if let Some(task) = folded.as_ref().filter(|task| ended && task.generation >= first) {
-            ends.insert(task.generation, task.clone());
-        }
-        true
-    })?;
-    Ok(ends)
+        folded.as_ref().filter(|_| ended).is_none_or(&mut more)
+    })
 }
 
 /// Walks a task's lines in order, as long as `more` says so.

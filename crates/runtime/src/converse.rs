@@ -95,10 +95,13 @@ fn view(reader: &dyn Reader, id: TaskId) -> Result<Option<ConversationView>, Sto
     };
     let talk = task.talk.clone().unwrap_or_default();
     let first = talk.turns.saturating_sub(SHOWN - 1).max(1);
-    let mut turns = Vec::new();
-    for (_, ended) in codec::ends_from(reader, id, first)? {
-        turns.push(begun(reader, &ended)?);
-    }
+    let mut ended = Vec::new();
+    codec::each_end(reader, id, |task| {
+        ended.extend((task.generation >= first).then(|| task.clone()));
+        true
+    })?;
+    let turns: Result<Vec<TurnView>, _> = ended.iter().map(|task| begun(reader, task)).collect();
+    let mut turns = turns?;
     if task.is_living() {
         turns.push(begun(reader, &task)?);
     }

@@ -80,17 +80,9 @@ impl Between {
 
     /// Waits until the server has answered so many; tells whether it did.
     pub fn wait_passed(&self, count: usize, at_most: Duration) -> bool {
-        let until = Instant::now() + at_most;
-        let mut inner = self.lock();
-        while inner.passed.len() < count {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let waited = self.inner.1.wait_timeout(inner, left);
-            inner = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
+        let few = |inner: &mut Inner| inner.passed.len() < count;
+        let waited = self.inner.1.wait_timeout_while(self.lock(), at_most, few);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How a request is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,17 +123,8 @@ impl Receiver {
     }
 
     fn wait(&self, at_most: Duration, enough: impl Fn(&Inner) -> bool) -> bool {
-        let until = Instant::now() + at_most;
-        let mut inner = self.lock();
-        while !enough(&inner) {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return false;
-            }
-            let waited = self.inner.1.wait_timeout(inner, left);
-            inner = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        true
+        let waited = self.inner.1.wait_timeout_while(self.lock(), at_most, |inner| !enough(inner));
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

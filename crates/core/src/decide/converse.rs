@@ -19,7 +19,6 @@ use crate::rules::{Event, Verdict};
 use crate::spec::Spec;
 use crate::talk::Talk;
 use crate::task::{BatchId, Task};
-use crate::time::backoff_ms;
 use crate::words::{Cause, Code, DeliveryState, State, TurnKind};
 
 /// As many people's turns may wait in one conversation.
@@ -36,29 +35,30 @@ impl<'w> Case<'w> {
         if let Some(known) = spec.brief.key.and_then(|key| self.world.idempotency.get(&key)) {
             return self.same_key(request, *known, spec);
         }
-        let why = if self.world.task(id).is_some() {
-            "id: it is taken"
-        } else if !(spec.brief.caps.prompts && spec.brief.caps.goes_on) {
-            "host: it takes no further prompts in a session; use one that does, as opencode"
-        } else {
-            let brief = Arc::new(spec.brief.clone());
-            let (key, _) = self.world.limits.key(&brief, brief.models.first());
-            let accepted = TaskRecord::Accepted {
-                brief,
-                parent: ParentRef::None,
-                launched_by: None,
-                root: id,
-                depth: 0,
-                batch: BatchId::Open(0),
-                after: Vec::new(),
-                key,
-                adopted: None,
-            };
-            self.out.task(id, accepted);
-            self.order(id, spec);
-            return self.out.reply(request, Told::Accepted { task: id, existing: false });
+        if self.world.task(id).is_some() {
+            return self.out.refuse(request, Code::Invalid, "id: it is taken");
+        }
+        if !(spec.brief.caps.prompts && spec.brief.caps.goes_on) {
+            let why =
+                "host: it takes no further prompts in a session; use one that does, as opencode";
+            return self.out.refuse(request, Code::Invalid, why);
+        }
+        let brief = Arc::new(spec.brief.clone());
+        let (key, _) = self.world.limits.key(&brief, brief.models.first());
+        let accepted = TaskRecord::Accepted {
+            brief,
+            parent: ParentRef::None,
+            launched_by: None,
+            root: id,
+            depth: 0,
+            batch: BatchId::Open(0),
+            after: Vec::new(),
+            key,
+            adopted: None,
         };
-        self.out.refuse(request, Code::Invalid, why);
+        self.out.task(id, accepted);
+        self.order(id, spec);
+        self.out.reply(request, Told::Accepted { task: id, existing: false });
     }
 
     /// A person's turn: it waits until those before it are over.
@@ -273,18 +273,8 @@ impl<'w> Case<'w> {
         if debrief.code == Some(Code::HandshakeFailed) {
             return self.rests(debrief);
         }
-        let limits = &self.world.limits;
-        let wait = backoff_ms(debrief.tries, limits.backoff_first_ms, limits.backoff_most_ms);
-        let why = task.reason.as_ref().map(|reason| reason.to_string().into());
-        self.out.outbox(OutboxRecord::DebriefMoved {
-            debrief: debrief.id,
-            to: DeliveryState::Sent,
-            next: self.now.tick + self.now.jitter(wait),
-            lease: None,
-            code: None,
-            parked: false,
-            why,
-        });
+        let why: Option<Arc<str>> = task.reason.as_ref().map(|reason| reason.to_string().into());
+        self.try_later(debrief, None, why.as_ref());
     }
 
     /// Whether a conversation can be told, now or later.

@@ -63,15 +63,19 @@ impl Case<'_> {
         }
     }
 
-    fn try_later(&mut self, debrief: &Debrief, after: Option<u64>, why: Option<&Arc<str>>) {
+    pub(super) fn try_later(
+        &mut self,
+        debrief: &Debrief,
+        after: Option<u64>,
+        why: Option<&Arc<str>>,
+    ) {
         let limits = &self.world.limits;
         let wait = backoff_ms(debrief.tries, limits.backoff_first_ms, limits.backoff_most_ms);
         let wait = self.now.jitter(wait.max(after.unwrap_or(0).min(limits.pause_most_ms)));
-        let to = if debrief.state == DeliveryState::Accepted {
-            DeliveryState::Accepted
-        } else {
-            DeliveryState::Sent
-        };
+        // A turn of a conversation that failed is over: nothing of it is waited for.
+        let ours = matches!(debrief.parent, ParentRef::Conversation(_));
+        let seen = debrief.state == DeliveryState::Accepted && !ours;
+        let to = if seen { DeliveryState::Accepted } else { DeliveryState::Sent };
         self.out.outbox(OutboxRecord::DebriefMoved {
             debrief: debrief.id,
             to,

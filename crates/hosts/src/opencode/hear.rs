@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use homing_core::fact::TurnRecord;
-use homing_core::path::escaped;
 use homing_ports::host::{Ears, PartKind, Place, Said};
 use serde_json::Value;
 
@@ -25,7 +24,7 @@ impl OpenCode {
         let mut heard = Heard { ears, prompt, answers: BTreeSet::new(), parts: BTreeMap::new() };
         loop {
             let messages = self.messages(session).await?;
-            if !heard.stored(&messages, !follows).await
+            if !heard.stored(&messages, follows).await
                 || !follows
                 || self.is_over(&messages, &heard)
             {
@@ -48,14 +47,6 @@ impl OpenCode {
                 }
             }
         }
-    }
-
-    async fn messages(&self, session: &str) -> Result<Vec<Message>, String> {
-        let trouble = |why| format!("OpenCode: {why}");
-        let server = self.servers.get().await?;
-        let query = self.known(&server, session).await.map_err(trouble)?.query();
-        let path = format!("/session/{}/message?{query}", escaped(session));
-        server.door.get(&path).await.map_err(trouble)
     }
 
     fn is_over(&self, messages: &[Message], heard: &Heard<'_>) -> bool {
@@ -92,7 +83,7 @@ struct Told {
 
 impl Heard<'_> {
     /// Whether somebody listens still.
-    async fn stored(&mut self, messages: &[Message], follows_none: bool) -> bool {
+    async fn stored(&mut self, messages: &[Message], follows: bool) -> bool {
         for message in messages {
             if message.info.parent.as_ref() != Some(&self.prompt) {
                 continue;
@@ -103,8 +94,8 @@ impl Heard<'_> {
                     continue;
                 };
                 // Text that flows is stored at its end: before that, nobody can tell what was said already.
-                let whole = part.time.end.is_some() || kind == PartKind::Tool || follows_none;
-                if whole && !self.all(id.as_str().into(), kind, &text, whole).await {
+                let flows = follows && part.time.end.is_none() && kind != PartKind::Tool;
+                if !flows && !self.all(id.as_str().into(), kind, &text, true).await {
                     return false;
                 }
             }

@@ -20,10 +20,16 @@ impl OpenCode {
                 found.map_err(trouble)?.ok_or("it has no session yet")?
             }
         };
-        let query = self.known(&server, &session).await.map_err(trouble)?.query();
-        let path = format!("/session/{}/message?{query}", escaped(&session));
-        let messages: Vec<Message> = server.door.get(&path).await.map_err(trouble)?;
-        Ok(written(&messages).into_bytes())
+        Ok(written(&self.messages(&session).await?).into_bytes())
+    }
+
+    /// All that is stored of a session.
+    pub(super) async fn messages(&self, session: &str) -> Result<Vec<Message>, String> {
+        let server = self.servers.get().await?;
+        let trouble = |why: Trouble| format!("OpenCode: {why}");
+        let query = self.known(&server, session).await.map_err(trouble)?.query();
+        let path = format!("/session/{}/message?{query}", escaped(session));
+        server.door.get(&path).await.map_err(trouble)
     }
 }
 

@@ -4,6 +4,7 @@ use homing_core::fact::{Call, Fact};
 use homing_core::input::Input;
 use homing_core::step;
 use homing_core::time::mix;
+use homing_core::world::World;
 
 use crate::{Table, busy, crowd};
 
@@ -13,33 +14,56 @@ const EVENTS: u64 = 400_000;
 /// Inputs that are made ahead: so few that they do not push the tasks out of the cache.
 const CHUNK: usize = 100;
 
-/// How often a figure is taken; the least counts, the others were disturbed.
-const TAKES: usize = 7;
+/// How often a figure is taken, at few and many tasks by turns; the least counts, the others were disturbed.
+const TAKES: usize = 21;
 
-/// Nanoseconds per event: of those that memory alone keeps, and of those that are journaled.
-fn cost(count: u64) -> (f64, f64) {
-    let mut world = crowd::running(count, |_| {}).world().clone();
-    let order = shuffled(count);
-    let rounds = EVENTS.div_ceil(count);
-    let now = crowd::moment(3_000);
-    let mut take = |make: fn(u64) -> Fact| {
+/// Tasks that live.
+const CROWDS: [u64; 3] = [100, 10_000, 100_000];
+
+/// Nanoseconds per event, of those that memory alone keeps and of those that are journaled, in each crowd.
+fn costs() -> [(f64, f64); 3] {
+    let mut crowds = CROWDS.map(Crowd::new);
+    let mut least = [(f64::INFINITY, f64::INFINITY); 3];
+    for _ in 0..TAKES {
+        for (crowd, (light, line)) in crowds.iter_mut().zip(&mut least) {
+            *light = light.min(crowd.take(|_| Fact::Active));
+            *line = line.min(crowd.take(tool));
+        }
+    }
+    least
+}
+
+/// Living tasks, and the order in which they are heard of.
+struct Crowd {
+    world: World,
+    order: Vec<u64>,
+}
+
+impl Crowd {
+    fn new(count: u64) -> Self {
+        let world = crowd::running(count, |_| {}).world().clone();
+        Self { world, order: shuffled(count) }
+    }
+
+    fn take(&mut self, make: fn(u64) -> Fact) -> f64 {
+        let count = self.order.len() as u64;
+        let rounds = EVENTS.div_ceil(count);
+        let now = crowd::moment(3_000);
         let mut took = 0;
         for round in 0..=rounds {
-            for some in order.chunks(CHUNK) {
+            for some in self.order.chunks(CHUNK) {
                 let inputs: Vec<Input> =
                     some.iter().map(|n| crowd::of_turn(*n, make(round))).collect();
                 let began = busy();
                 for input in inputs {
-                    std::hint::black_box(step::step(&mut world, input, now));
+                    std::hint::black_box(step::step(&mut self.world, input, now));
                 }
                 // The first round is each task's first: allocations that stay, timers that are set.
                 took += if round == 0 { 0 } else { busy() - began };
             }
         }
         took as f64 / (rounds * count) as f64
-    };
-    let mut least = |make| (0..TAKES).map(|_| take(make)).fold(f64::INFINITY, f64::min);
-    (least(|_| Fact::Active), least(tool))
+    }
 }
 
 /// Begins a call in one round and ends it in the next; the breaker sees different inputs.
@@ -59,9 +83,7 @@ fn shuffled(count: u64) -> Vec<u64> {
 }
 
 pub fn measure(table: &mut Table) {
-    let (light_few, line_few) = cost(100);
-    let (light, line) = cost(10_000);
-    let (light_many, line_many) = cost(100_000);
+    let [(light_few, line_few), (light, line), (light_many, line_many)] = costs();
     let row = |table: &mut Table, what: &str, few: f64, some: f64, many: f64, target: &str| {
         let met = few < 1_000.0 && many < 1_000.0 && many <= 3.0 * few;
         table.row(

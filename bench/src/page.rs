@@ -20,7 +20,7 @@ How each was taken:
 
 - **One event**: `step` alone, without engine, commit and encoding. Every task in turn, in a random
   order, round after round, after one round that is not counted. Time is what the thread computed, not
-  the clock on the wall; the least of seven takes. *Activity* is the ordinary
+  the clock on the wall; the least of 21 takes, at few and many tasks by turns. *Activity* is the ordinary
   observation: it stays in memory. A *journaled* event is a tool call that begins or ends: a line
   is written and the task is judged.
 - **Durable decisions**: journaled events through the engine, in groups of 64, one thread decides

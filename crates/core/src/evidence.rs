@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bugs::{Bug, active};
+use crate::calls::Calls;
 use crate::fact::{End, ErrorClass, Exit, Fact, Finish, HostError, Picture, Presence, TurnRecord};
-use crate::few::Few;
 use crate::payload::TextRef;
 use crate::words::{Cause, Tri, words};
 
@@ -50,15 +50,15 @@ impl EndSeen {
 pub struct Evidence {
     /// The first and the last look that did not show the session, with none in between that did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub missing: Option<(u64, u64)>,
+    pub missing: Option<Box<(u64, u64)>>,
     /// The host waits for the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_wait: Option<Box<HostError>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<Box<EndSeen>>,
     /// Calls that were seen to begin and not to end, by id.
-    #[serde(skip_serializing_if = "Few::is_empty")]
-    pub calls: Few<u64>,
+    #[serde(skip_serializing_if = "Calls::is_empty")]
+    pub calls: Calls,
     #[serde(skip_serializing_if = "is_zero")]
     pub todos: u32,
     pub busy: Tri,
@@ -83,7 +83,7 @@ impl Default for Evidence {
         Self {
             end: None,
             exit: None,
-            calls: Few::NONE,
+            calls: Calls::NONE,
             busy: Tri::Unknown,
             todos: 0,
             missing: None,
@@ -110,13 +110,13 @@ impl Evidence {
             Fact::ToolBegan { call } => {
                 self.tools_ran = true;
                 self.moves();
-                if !self.calls.contains(&call.id) && self.calls.len() < CALLS_MAX {
+                if !self.calls.contains(call.id) && self.calls.len() < CALLS_MAX {
                     self.calls.push(call.id);
                 }
             }
             Fact::ToolEnded { id } => {
                 self.missing = None;
-                self.calls.retain(|known| known != id);
+                self.calls.remove(*id);
             }
             Fact::Todos { open } => self.todos = *open,
             Fact::Ended { end } => self.ended(end, tick),
@@ -242,7 +242,8 @@ impl Evidence {
         match picture.session {
             Presence::Present => self.missing = None,
             Presence::Missing => {
-                self.missing = Some((self.missing.map_or(tick, |(first, _)| first), tick))
+                let first = self.missing.as_ref().map_or(tick, |missing| missing.0);
+                self.missing = Some(Box::new((first, tick)));
             }
             Presence::Unsure => {}
         }
@@ -266,7 +267,7 @@ impl Evidence {
 
     /// How long every look that was answered has not shown the session.
     pub fn missing_ms(&self) -> u64 {
-        self.missing.map_or(0, |(first, last)| last - first)
+        self.missing.as_ref().map_or(0, |missing| missing.1 - missing.0)
     }
 
     /// Whether nothing of the attempt can run any more.

@@ -139,8 +139,7 @@ fn closed(task: &mut Task, line: Line) {
 
 /// What a line means to a conversation; a task that carries none has nothing of it.
 fn talked(task: &mut Task, record: &TaskRecord) {
-    // Beside what every observation reads: whether there is a talk is told by it, without another look at memory.
-    if !task.brief.converses {
+    if task.talk.is_none() {
         return;
     }
     let taken = task.turn.phase >= Phase::Taken;

@@ -20,6 +20,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bugs;
+pub mod calls;
 pub mod change;
 pub mod compose;
 pub mod decide;

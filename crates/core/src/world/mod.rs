@@ -27,6 +27,7 @@ use crate::fold::{self, Line};
 use crate::ids::{AskId, DebriefId, PostId, TaskId};
 use crate::index::Index;
 use crate::limits::Limits;
+use crate::names::Names;
 use crate::outbox::{Debrief, Post};
 use crate::payload::Digest;
 use crate::record::{Record, TaskRecord};
@@ -94,6 +95,7 @@ pub struct World {
     pub(crate) waits: Index<u64, Wait>,
     pub(crate) reservations: Index<u64, Reservation>,
     pub(crate) timers: timers::Timers,
+    names: Names,
     /// What left memory since it was last asked for, as it was then.
     pub(crate) left: Left,
 }
@@ -231,6 +233,9 @@ impl World {
         if light && let Some(task) = self.tasks.get_mut(&id) {
             let wakes = !only_moves_on(task, record);
             fold::fold(task, record, line);
+            if begins_tool(record) {
+                self.names.share_tool(task);
+            }
             task.live.observed = line.stamp.tick;
             if wakes {
                 self.arm(&Who::Task(id));
@@ -424,6 +429,10 @@ impl World {
             }
         }
     }
+}
+
+fn begins_tool(record: &TaskRecord) -> bool {
+    matches!(record, TaskRecord::Seen { fact: crate::fact::Fact::ToolBegan { .. }, .. })
 }
 
 /// Whether a line says no more than that a turn whose end is not seen goes on: no deadline comes closer.

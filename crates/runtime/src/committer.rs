@@ -70,7 +70,7 @@ pub(crate) fn run(
         }
         // Nobody waits for the log.
         if let Some(batch) = durable {
-            logged::committed(&batch);
+            logged::committed(&batch, &*store);
         }
     }
 }

@@ -1,15 +1,16 @@
 //! What the runtime says of its work, as `tracing` events for whoever embeds it; nothing is said where nobody listens. Ids,
 //! keys, words and reasons of ours: never what a child or a caller wrote.
 
-use homing_core::ids::{DebriefId, PostId};
+use homing_core::ids::{DebriefId, PostId, TaskId};
 use homing_core::input::{DeliveryFact, PostFact};
 use homing_core::record::{OutboxRecord, Record, TaskRecord};
 use homing_core::refs::ParentRef;
 use homing_core::words::{DeliveryState, State};
-use homing_ports::store::{CommitError, StoreError};
+use homing_ports::store::{CommitError, Reader, Store, StoreError};
 use tracing::{Level, debug, error, info, warn};
 
 use crate::engine::Batch;
+use crate::texts;
 
 pub(crate) const TASK: &str = "homing::task";
 pub(crate) const DELIVERY: &str = "homing::delivery";
@@ -21,7 +22,7 @@ pub(crate) fn steps() -> bool {
 }
 
 /// How a debrief that is a turn of a conversation goes on: its session is ours, and has it when the host does.
-fn in_turn(batch: &Batch) {
+fn in_turn(batch: &Batch, store: &dyn Store) {
     for written in &batch.written {
         if let Record::Task(_, TaskRecord::GenerationOpened { debrief: Some(key), .. }) =
             &written.record
@@ -30,21 +31,37 @@ fn in_turn(batch: &Batch) {
         }
         if let Record::Outbox(OutboxRecord::DebriefMoved { debrief: key, to, .. }) = &written.record
             && *to == DeliveryState::Accepted
-            && batch
-                .debriefs
-                .iter()
-                .any(|known| known.id == *key && matches!(known.parent, ParentRef::Conversation(_)))
+            && let Some(debrief) = batch.debriefs.iter().find(|known| known.id == *key)
+            && matches!(debrief.parent, ParentRef::Conversation(_))
         {
             debug!(target: DELIVERY, %key, "context delivered");
+            match store.reader() {
+                Ok(reader) => telemetry(*key, &debrief.notices, &*reader),
+                Err(why) => debug!(target: DELIVERY, %key, %why, "telemetry unknown"),
+            }
             debug!(target: DELIVERY, %key, "parent synthesising");
         }
     }
 }
 
+/// Whether every end that a debrief tells of was given to telemetry.
+pub(crate) fn telemetry(key: DebriefId, notices: &[(TaskId, u32)], reader: &dyn Reader) {
+    let owes = |(id, generation): &(TaskId, u32)| {
+        let (task, _) = texts::task_now(reader, *id)?;
+        Ok(usize::from(task.is_some_and(|task| task.telemetry.contains(generation))))
+    };
+    let records = notices.len();
+    match notices.iter().map(owes).sum::<Result<usize, StoreError>>() {
+        Ok(0) => debug!(target: DELIVERY, %key, records, "telemetry emitted"),
+        Ok(left) => debug!(target: DELIVERY, %key, records, left, "telemetry owed"),
+        Err(why) => debug!(target: DELIVERY, %key, %why, "telemetry unknown"),
+    }
+}
+
 /// What a group that is durable tells of tasks.
-pub(crate) fn committed(batch: &Batch) {
+pub(crate) fn committed(batch: &Batch, store: &dyn Store) {
     if steps() {
-        in_turn(batch);
+        in_turn(batch, store);
     }
     if !tracing::enabled!(target: TASK, Level::INFO) {
         return;

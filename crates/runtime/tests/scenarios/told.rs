@@ -163,16 +163,26 @@ async fn g22_a_hand_off_in_a_turn_of_a_conversation_is_told_in_order_too() {
     let stage = Stage::new();
     let homing = stage.start();
     let (chat, _) = soon(homing.converse(ask(""))).await.unwrap();
+    // Somebody speaks until telemetry has the task's end.
+    soon(homing.speak(chat, "@gate speaks\n@say yes\n@end", None)).await.unwrap();
+    soon(stage.host.reached(chat.task(), "speaks")).await;
     let id = TaskId::from_bits(0x6723);
     let launch = ask("Count.").parent(ParentRef::Conversation(chat));
     soon(homing.launch_as(id, launch)).await.unwrap();
+    until(&homing, id, |task| task.telemetry.is_empty() && !task.is_living()).await.unwrap();
+    stage.host.release(chat.task(), "speaks");
     settled(&homing, id).await;
     let turns = soon(homing.conversation(chat)).await.unwrap().turns;
     let key = turns.iter().find_map(|turn| turn.debrief).unwrap();
     let steps = said_of(&format!("key={key} "));
     let said: Vec<&str> = steps.iter().map(|said| &*said.message).collect();
-    let expected =
-        ["context found", "session resolved", "context delivered", "parent synthesising"];
+    let expected = [
+        "context found",
+        "session resolved",
+        "context delivered",
+        "telemetry emitted",
+        "parent synthesising",
+    ];
     assert_eq!(said, expected, "{steps:?}");
     soon(homing.stop()).await;
 }

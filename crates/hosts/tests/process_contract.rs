@@ -31,6 +31,8 @@ impl Commands {
     }
 }
 
+const TELLS_AT_THE_END: &str = "a command has one turn, and its output is its transcript";
+
 impl HostFactory for Commands {
     fn host(&mut self) -> Arc<dyn Host> {
         let nursery = vec![env!("CARGO_BIN_EXE_homing-shim").into()];
@@ -92,6 +94,9 @@ impl HostFactory for Commands {
         &[
             ("t12_a_look_that_fails_says_so", "a look at a process of one's own does not fail"),
             ("c8_an_ask_is_shown_and_its_answer_reaches", "a command asks nothing"),
+            ("u7_what_was_said_in_a_turn_that_is_over_is_told_whole", TELLS_AT_THE_END),
+            ("u7_one_who_listens_while_a_turn_runs_hears_it_to_its_end", TELLS_AT_THE_END),
+            ("u1_a_turn_is_told_without_any_other", TELLS_AT_THE_END),
         ]
     }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use homing_core::fact::Fence;
 use homing_core::ids::{AskId, ConversationId};
 use homing_core::task::Task;
 use homing_core::wire::{TurnEvent, TurnView};
@@ -145,15 +144,12 @@ impl Following {
 
     /// Another attempt says all of it anew: what the one before said counts no more.
     async fn listen(&mut self, task: &Task) -> Option<()> {
-        let fence = Fence { attempt: task.attempt, turn: task.turn.n };
-        let place = Place { task: task.id, fence, session: task.session.clone() };
+        let place = place_of(task);
         if task.session.is_none() || task.turn.n == 0 || self.place.as_ref() == Some(&place) {
             return Some(());
         }
         if self.place.replace(place).is_some() {
-            for event in self.read.all_lost(self.turn) {
-                self.tell(event).await?;
-            }
+            self.begin_anew().await?;
         }
         self.said = self.hear(task, true);
         Some(())
@@ -176,23 +172,42 @@ impl Following {
 
     /// What is stored of it, and its end.
     async fn finish(mut self, task: &Task, view: TurnView) -> Option<()> {
-        let fence = Fence { attempt: task.attempt, turn: task.turn.n };
-        self.place = Some(Place { task: task.id, fence, session: task.session.clone() });
+        self.place = Some(place_of(task));
         self.read.seen.clear();
         if let Some(mut rest) = self.hear(task, false) {
-            // A host that does not answer proves nothing: what was told stands, and the end has the words.
+            let mut stored = Vec::new();
             while let Ok(Some(said)) = tokio::time::timeout(REST, rest.said.recv()).await {
+                stored.push(said);
+            }
+            // A host that does not answer proves nothing: what was told stands, and the end has the words.
+            let whole = tokio::time::timeout(REST, &mut rest.task).await;
+            let whole = matches!(whole, Ok(Ok(true)));
+            if whole && self.read.is_of_another(&stored) {
+                self.begin_anew().await?;
+            }
+            for said in stored {
                 self.pass_on(said).await?;
             }
-            let whole = tokio::time::timeout(REST, &mut rest.task).await;
-            if matches!(whole, Ok(Ok(true))) {
-                for event in self.read.lost(self.turn) {
-                    self.tell(event).await?;
-                }
+            let lost = if whole { self.read.lost(self.turn) } else { Vec::new() };
+            for event in lost {
+                self.tell(event).await?;
             }
         }
         self.tell(TurnEvent::Ended(view)).await
     }
+
+    /// All that the reader has is not of this turn's answer any more.
+    async fn begin_anew(&mut self) -> Option<()> {
+        let told = std::mem::take(&mut self.read);
+        if told.parts.values().any(|part| part.len() > 0) {
+            self.tell(TurnEvent::Reset { turn: self.turn, part: None, offset: 0 }).await?;
+        }
+        Some(())
+    }
+}
+
+fn place_of(task: &Task) -> Place {
+    Place { task: task.id, fence: task.fence(), session: task.session.clone() }
 }
 
 async fn hears(hearing: &mut Option<Hearing>) -> Said {
@@ -279,7 +294,7 @@ impl Read {
         if offset < known.len() {
             known.before = known.before.min(offset);
             known.text.truncate(usize::try_from(offset - known.before).unwrap_or(0));
-            events.push(TurnEvent::Reset { turn, part: name.clone(), offset });
+            events.push(TurnEvent::Reset { turn, part: Some(name.clone()), offset });
         }
         let more = &text[cut..];
         if !more.is_empty() {
@@ -294,13 +309,15 @@ impl Read {
     fn lost(&mut self, turn: u32) -> Vec<TurnEvent> {
         let seen = std::mem::take(&mut self.seen);
         let gone = self.parts.extract_if(.., |part, known| !seen.contains(part) && known.len() > 0);
-        gone.map(|(part, _)| TurnEvent::Reset { turn, part: part.to_string(), offset: 0 }).collect()
+        let reset =
+            |part: Arc<str>| TurnEvent::Reset { turn, part: Some(part.to_string()), offset: 0 };
+        gone.map(|(part, _)| reset(part)).collect()
     }
 
-    fn all_lost(&mut self, turn: u32) -> Vec<TurnEvent> {
-        self.seen.clear();
-        self.from = None;
-        self.lost(turn)
+    /// Whether the reader was at a place in what another attempt said: neither the part that it was in is stored, nor
+    /// any that would have come before it.
+    fn is_of_another(&self, stored: &[Said]) -> bool {
+        self.from.as_ref().is_some_and(|cursor| stored.iter().all(|said| said.part > cursor.part))
     }
 }
 
@@ -367,5 +384,18 @@ mod tests {
         read.seen.clear();
         drop(read.take(1, said("b", 0, "all that is left")));
         assert_eq!(told(read.lost(1)), [(0, None)], "the first part is not there any more");
+    }
+
+    #[test]
+    fn u7_a_place_in_what_another_attempt_said_is_known_by_what_is_stored() {
+        let read = Read::from(Some(Cursor { part: "b".into(), offset: 4 }));
+        assert!(!read.is_of_another(&[said("a", 0, "first"), said("b", 0, "two and")]));
+        assert!(
+            !read.is_of_another(&[said("a", 0, "first")]),
+            "its part was lost, what is before it not"
+        );
+        assert!(read.is_of_another(&[said("c", 0, "by another"), said("d", 0, "model")]));
+        assert!(read.is_of_another(&[]), "nothing is left of it");
+        assert!(!Read::default().is_of_another(&[]), "one who has nothing has nothing to lose");
     }
 }

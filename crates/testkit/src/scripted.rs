@@ -14,7 +14,7 @@ use homing_core::fact::Fact;
 use homing_core::ids::TaskId;
 use homing_core::spec::Caps;
 use homing_core::task::Answer;
-use homing_ports::host::{Flight, Host, Opening, Place, Prompting, Reports, Wanted};
+use homing_ports::host::{Ears, Flight, Host, Opening, Place, Prompting, Reports, Said, Wanted};
 use tokio::sync::Notify;
 
 pub use script::{Act, Fault, Script};
@@ -138,6 +138,39 @@ impl ScriptedHost {
         }
     }
 
+    /// Tells a listener what is said in a turn, from its first word on.
+    async fn tell_words(
+        &self,
+        place: &Place,
+        ears: &dyn Ears,
+        follows: bool,
+    ) -> Result<(), String> {
+        let mut told: Vec<usize> = Vec::new();
+        loop {
+            let moved = self.inner.moved.notified();
+            let said = {
+                let state = self.lock();
+                let session = state.find(place).and_then(|key| state.sessions.get(&key));
+                session.ok_or("there is no such session")?.said(place.fence)
+            };
+            let (parts, goes_on) = said.unwrap_or((Vec::new(), true));
+            told.resize(parts.len(), 0);
+            for (n, ((kind, text), from)) in parts.into_iter().zip(&mut told).enumerate() {
+                let part = format!("{}-{}-{n:04}", place.fence.attempt, place.fence.turn).into();
+                let new = text[*from..].to_owned();
+                let said = Said { part, kind, from: *from as u64, text: new };
+                *from = text.len();
+                if !said.text.is_empty() && !ears.hear(said).await {
+                    return Ok(());
+                }
+            }
+            if !(follows && goes_on) {
+                return Ok(());
+            }
+            moved.await;
+        }
+    }
+
     /// Tells a watcher everything, in order, until it is aborted.
     async fn tell(self, key: Key, reports: Arc<dyn Reports>) {
         loop {
@@ -176,6 +209,15 @@ impl Host for ScriptedHost {
 
     fn prompt(&self, prompting: Prompting) -> Flight<'_, Fact> {
         Box::pin(async move { self.with(|state| state.prompt(prompting)) })
+    }
+
+    fn hear(
+        &self,
+        place: Place,
+        ears: Arc<dyn Ears>,
+        follows: bool,
+    ) -> Flight<'_, Result<(), String>> {
+        Box::pin(async move { self.tell_words(&place, &*ears, follows).await })
     }
 
     fn watch(&self, place: Place, reports: Arc<dyn Reports>) {

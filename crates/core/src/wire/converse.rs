@@ -146,10 +146,11 @@ pub enum TurnEvent {
         ask: AskId,
         text: String,
     },
-    /// What was told of this part from `offset` on is not there any more.
+    /// What was told of this part from `offset` on is not there any more; without a part, all that was told of the turn.
     Reset {
         turn: u32,
-        part: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        part: Option<String>,
         offset: u64,
     },
     Ended(TurnView),

@@ -16,6 +16,7 @@ use homing_core::words::TurnKind;
 use super::run::{Runner, block_on};
 use crate::host::{Flight, Host, Opening, Place, Prompting, Reports};
 
+pub mod hear;
 pub mod order;
 pub mod report;
 pub mod start;
@@ -82,6 +83,10 @@ macro_rules! host_contract {
             report::a_watch_that_is_ended_reports_no_more,
             report::a_transcript_holds_what_was_said,
             report::r5_garbage_is_answered_and_never_panics,
+            hear::u7_what_was_said_in_a_turn_that_is_over_is_told_whole,
+            hear::u7_one_who_listens_while_a_turn_runs_hears_it_to_its_end,
+            hear::u1_a_turn_is_told_without_any_other,
+            hear::nobody_is_told_anything_of_no_session,
             order::c2_an_abort_is_confirmed_when_nothing_runs,
             order::c6_a_second_abort_is_harmless,
             order::c7_an_abort_after_the_end_leaves_the_record,
@@ -132,6 +137,10 @@ const FENCE: Fence = Fence { attempt: 1, turn: 1 };
 
 fn task(number: u64) -> TaskId {
     TaskId::from_bits(number)
+}
+
+fn no_session() -> Place {
+    Place { task: task(1), fence: FENCE, session: Some("no such session".into()) }
 }
 
 fn session(facts: &[Fact]) -> Arc<str> {

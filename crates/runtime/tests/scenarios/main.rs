@@ -11,6 +11,7 @@ mod engine;
 mod fallback;
 mod faults;
 mod faulty;
+mod follow;
 mod launch;
 mod read;
 mod retention;

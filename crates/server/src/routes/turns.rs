@@ -92,8 +92,8 @@ pub(crate) async fn turn(
 
 /// One turn as it happens, and nothing of any other.
 ///
-/// `began`, `said` (more of a part, by the number of its first byte), `asks` (it waits for an answer), `reset` (what was told of a part from there on is not
-/// there any more), `ended`. The `id` of an event is where it can be gone on from.
+/// `began`, `said` (more of a part, by the number of its first byte), `asks` (it waits for an answer), `reset` (what was told of
+/// a part from there on is not there any more; without a part, all that was told), `ended`. The `id` of an event is where it can be gone on from.
 #[utoipa::path(
     get, path = "/v1/conversations/{conversation}/turns/{turn}/events", operation_id = "turn_events",
     tag = "conversations", params(OfTurn),
@@ -153,7 +153,7 @@ fn written(event: &TurnEvent) -> String {
             stream::event(&format!("{turn}:{part}:{reached}"), event.word(), event)
         }
         // A part that is withdrawn whole is no place to go on from.
-        TurnEvent::Reset { turn, part, offset } if *offset > 0 => {
+        TurnEvent::Reset { turn, part: Some(part), offset } if *offset > 0 => {
             stream::event(&format!("{turn}:{part}:{offset}"), event.word(), event)
         }
         TurnEvent::Waits { .. }

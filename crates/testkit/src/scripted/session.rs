@@ -12,6 +12,7 @@ use homing_core::payload::{Digest, Payload};
 use homing_core::spec::Spend;
 use homing_core::task::Answer;
 use homing_core::words::Tri;
+use homing_ports::host::PartKind;
 
 use super::script::Act;
 
@@ -27,6 +28,8 @@ pub(super) struct Session {
     now: Fence,
     acts: VecDeque<Act>,
     text: String,
+    /// What was said in each turn, part by part.
+    said: BTreeMap<Fence, Vec<(PartKind, String)>>,
     calls: VecDeque<Call>,
     calls_made: u64,
     tools_ran: bool,
@@ -54,6 +57,7 @@ impl Session {
             now: Fence { attempt, turn: 0 },
             acts: VecDeque::new(),
             text: String::new(),
+            said: BTreeMap::new(),
             calls: VecDeque::new(),
             calls_made: 0,
             tools_ran: false,
@@ -116,6 +120,7 @@ impl Session {
             Act::Gate(_) | Act::Silence => {}
             Act::Say(text) => {
                 self.text.push_str(&text);
+                self.says(PartKind::Text, &text);
                 self.event(Fact::Active);
             }
             Act::Tool { name, input } => self.call(name, &input),
@@ -165,7 +170,23 @@ impl Session {
         }
     }
 
+    /// Words go on in the part that has words; a tool has a part of its own.
+    fn says(&mut self, kind: PartKind, text: &str) {
+        let parts = self.said.entry(self.now).or_default();
+        match parts.last_mut() {
+            Some((PartKind::Text, words)) if kind == PartKind::Text => words.push_str(text),
+            Some(_) | None => parts.push((kind, text.to_owned())),
+        }
+    }
+
+    /// What is said of a turn so far; none: it was never taken.
+    pub(super) fn said(&self, turn: Fence) -> Option<(Vec<(PartKind, String)>, bool)> {
+        let open = *self.turns.get(&turn)? == TurnRecord::Open && self.over.is_none();
+        Some((self.said.get(&turn).cloned().unwrap_or_default(), open && self.busy == Tri::Yes))
+    }
+
     fn call(&mut self, name: Arc<str>, input: &str) {
+        self.says(PartKind::Tool, &name);
         self.calls_made += 1;
         let id = (u64::from(self.now.attempt) << 32) | self.calls_made;
         let digest = Digest::of(format!("{name} {input}").as_bytes()).0;

@@ -7,14 +7,10 @@ use homing_core::task::Answer;
 use homing_core::words::Tri;
 
 use super::{
-    ANSWER, Does, FENCE, HostFactory, Inbox, assert_answered, begin, end_of, ended, run_to_end,
-    task,
+    ANSWER, Does, FENCE, HostFactory, Inbox, assert_answered, begin, end_of, ended, no_session,
+    run_to_end, task,
 };
 use crate::host::{Host, Place, Wanted};
-
-fn no_session() -> Place {
-    Place { task: task(1), fence: FENCE, session: Some("no such session".into()) }
-}
 
 pub async fn t4_a_turn_that_runs_looks_open(factory: &mut dyn HostFactory) {
     let host = factory.host();

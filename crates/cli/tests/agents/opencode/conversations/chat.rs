@@ -112,7 +112,7 @@ pub fn text(events: &[TurnEvent]) -> String {
             }
             TurnEvent::Reset { part, offset, .. } => {
                 for (known, text) in &mut parts {
-                    if known == part {
+                    if part.as_ref().is_none_or(|part| part == known) {
                         text.truncate(usize::try_from(*offset).unwrap());
                     }
                 }

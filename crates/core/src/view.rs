@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::compose::iso;
 use crate::evidence::Verdict;
 use crate::fact::ErrorClass;
-use crate::ids::{DebriefId, PostId, TaskId};
+use crate::ids::{ConversationId, DebriefId, PostId, TaskId};
 use crate::outbox::{Debrief, Post};
 use crate::refs::{Origin, ParentRef};
 #[cfg(feature = "schema")]
@@ -67,6 +67,9 @@ pub struct TaskView {
     pub children: Vec<TaskId>,
     /// Completed with something to look at.
     pub flagged: bool,
+    /// The conversation whose turns it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,6 +206,7 @@ impl TaskView {
             attempts: attempts(task),
             children: beside.children.to_vec(),
             flagged: task.flagged,
+            conversation: task.conversation(),
         }
     }
 }

@@ -45,6 +45,9 @@ pub struct Task {
     pub children: Vec<String>,
     /// Completed with something to look at.
     pub flagged: bool,
+    /// The conversation whose turns it runs.
+    #[cfg_attr(test, serde(default, skip_serializing_if = "Option::is_none"))]
+    pub conversation: Option<String>,
 }
 
 /// A session at its host.
@@ -199,7 +202,7 @@ pub mod tests {
             "room": {"state": "sent", "key": "po_0123456789ab", "code": "E_ROOM_CLOSED", "why": "not a member"},
             "launched_by": "bg_0123456789ac",
             "attempts": [{"attempt": 1, "model": "acme/two", "session": "s-0", "error": {"code": "rate_limited", "message": "m"}}],
-            "children": ["bg_0123456789ad"], "flagged": true
+            "children": ["bg_0123456789ad"], "flagged": true, "conversation": "cv_0123456789ae"
         })
     }
 

@@ -114,6 +114,12 @@ pub fn table(
         let name = out::plain(task.name.as_deref().unwrap_or("-"), 60);
         let indent = "  ".repeat(depth(task.id));
         let state = out::tinted(task.state, 16);
+        // Of a conversation that is what runs: a turn, by the name that `chat` takes.
+        if let Some(talk) = task.conversation {
+            let turn = task.generation;
+            writeln!(text, "{talk}  {state}  {since}  {indent}{name} (conversation, turn {turn})")?;
+            continue;
+        }
         writeln!(text, "{}  {state}  {since}  {indent}{name}", task.id)?;
     }
     Ok(text)

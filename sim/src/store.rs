@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use homing_core::ids::{DebriefId, PostId, TaskId};
 use homing_core::input::Purge;
-use homing_core::outbox::{Debrief, Post};
+use homing_core::outbox::{Debrief, Post, PostKind};
 use homing_core::payload::Digest;
 use homing_core::step::Written;
 use homing_core::task::Task;
+use homing_core::words::DeliveryState;
 use homing_runtime::engine::{Batch, Memory};
 
 /// What a commit meets.
@@ -69,6 +70,19 @@ impl Store {
         for id in &batch.purge.posts {
             self.posts.remove(id);
         }
+    }
+
+    /// The message about this task that its room would not take.
+    pub fn closed_to(&self, task: TaskId) -> Option<PostId> {
+        let of_it = |post: &&Post| match &post.kind {
+            PostKind::Answer { debrief } => self
+                .debriefs
+                .get(debrief)
+                .is_some_and(|known| known.notices.iter().any(|(id, _)| *id == task)),
+            PostKind::Marker { task: id, .. } => *id == task,
+        };
+        let closed = |post: &&Post| post.state == DeliveryState::Undeliverable;
+        self.posts.values().filter(closed).find(of_it).map(|post| post.id)
     }
 
     /// What was over before this time of the wall clock, owes nothing and has no living relative.

@@ -65,7 +65,7 @@ pub fn fold(task: &mut Task, record: &TaskRecord, line: Line) {
     task.seq += 1;
     let tick = line.stamp.tick;
     match record {
-        TaskRecord::Accepted { .. } | TaskRecord::Stale { .. } => {}
+        TaskRecord::Accepted { .. } | TaskRecord::Stale { .. } | TaskRecord::Rerouted { .. } => {}
         TaskRecord::DependencyMet { on } => task.seldom.change().after.retain(|waits| waits != on),
         TaskRecord::AttemptOpened { .. } => attempt_opened(task, record),
         TaskRecord::GenerationOpened { .. } => generation_opened(task, record),
@@ -449,6 +449,7 @@ fn notice(task: &mut Task, record: &TaskRecord, tick: u64) {
         | TaskRecord::Refunded { .. }
         | TaskRecord::Charged { .. }
         | TaskRecord::TelemetryTaken { .. }
+        | TaskRecord::Rerouted { .. }
         | TaskRecord::OrphanSeen { .. }
         | TaskRecord::OrphanGone { .. } => {}
     }

@@ -204,6 +204,8 @@ pub enum Input {
         request: Request,
         task: TaskId,
         origin: Origin,
+        /// The last message about it that the ledger has.
+        post: Option<PostId>,
     },
     /// What rests is to be sent again, under its key.
     Redrive {

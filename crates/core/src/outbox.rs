@@ -108,6 +108,11 @@ pub fn marker_id(task: TaskId, generation: u32) -> PostId {
     post_id(&format!("marker|{task}|{generation}"))
 }
 
+/// The post of the one line that an operator has told at another place.
+pub fn reroute_id(task: TaskId, generation: u32, origin: &Origin) -> PostId {
+    post_id(&format!("reroute|{task}|{generation}|{origin}"))
+}
+
 /// One message to a room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Post {

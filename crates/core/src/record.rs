@@ -9,7 +9,7 @@ use crate::ids::{AskId, DebriefId, PostId, TaskId};
 use crate::outbox::{Debrief, Post};
 use crate::payload::{Digest, TextRef};
 use crate::reason::{Caller, Reason};
-use crate::refs::ParentRef;
+use crate::refs::{Origin, ParentRef};
 use crate::spec::{Brief, Spend};
 use crate::task::{Answer, AskState, BatchId, Stop, Until};
 use crate::words::{Cause, Code, DeliveryState, State, TurnKind};
@@ -178,6 +178,11 @@ pub enum TaskRecord {
     TelemetryTaken {
         generation: u32,
     },
+    /// An operator had the end of a generation told at another place.
+    Rerouted {
+        generation: u32,
+        origin: Box<Origin>,
+    },
     OrphanSeen {
         attempt: u32,
         session: Option<Arc<str>>,
@@ -231,9 +236,11 @@ pub enum OutboxRecord {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<Arc<str>>,
     },
-    /// One that its room would not take is to be posted again.
+    /// One that its room would not take is to be posted again; at another place, where an operator names one.
     PostAgain {
         post: PostId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        origin: Option<Box<Origin>>,
     },
 }
 
@@ -272,6 +279,7 @@ impl TaskRecord {
             Self::Refunded { .. } => "refunded",
             Self::Charged { .. } => "charged",
             Self::TelemetryTaken { .. } => "telemetry_taken",
+            Self::Rerouted { .. } => "rerouted",
             Self::OrphanSeen { .. } => "orphan_seen",
             Self::OrphanGone { .. } => "orphan_gone",
         }
@@ -287,7 +295,7 @@ impl OutboxRecord {
             | Self::DebriefAnswered { debrief, .. }
             | Self::DebriefAgain { debrief, .. } => debrief.to_string(),
             Self::PostSealed { post } => post.id.to_string(),
-            Self::PostMoved { post, .. } | Self::PostAgain { post } => post.to_string(),
+            Self::PostMoved { post, .. } | Self::PostAgain { post, .. } => post.to_string(),
         }
     }
 

@@ -183,7 +183,7 @@ fn touch(world: &World, change: &Change, touched: &mut Touched) {
             touched.posts.insert(post.id);
         }
         Change::Record(Record::Outbox(
-            OutboxRecord::PostMoved { post, .. } | OutboxRecord::PostAgain { post },
+            OutboxRecord::PostMoved { post, .. } | OutboxRecord::PostAgain { post, .. },
         )) => {
             touched.posts.insert(*post);
             touched.posts.extend(world.post_after(*post));

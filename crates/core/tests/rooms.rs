@@ -452,14 +452,27 @@ fn g11_nothing_is_posted_to_an_origin_of_an_unknown_kind_and_an_operator_can_rer
     stage.answer(bare, "done");
     assert!(stage.posts_wanted().is_empty());
     assert_eq!(refused(&stage.reroute(bare, "pigeon:loft/8")), Code::OriginUnhandled);
-    for task in [id, bare] {
-        assert_eq!(stage.reroute(task, GROUP), Told::Rerouted { task });
-        assert_eq!(stage.reroute(task, GROUP), Told::Rerouted { task });
+    for (task, post) in [(id, Some(kept[0].id)), (bare, None)] {
+        assert_eq!(stage.reroute_post(task, GROUP, post), Told::Rerouted { task });
     }
-    let words = |id: TaskId, name: &str| {
-        format!("Background task done: {name} ({id}) [E_COMPLETION_TELEMETRY_FALLBACK]")
-    };
-    assert_eq!(post_all(&mut stage), [words(id, "a"), words(bare, "b")], "each once");
+    let line = format!("Background task done: b ({bare}) [E_COMPLETION_TELEMETRY_FALLBACK]");
+    assert_eq!(post_all(&mut stage), ["the parent's words", &line], "what could not be told is");
+    let open = |post: &homing_core::outbox::Post| stage.world.post(post.id).is_some();
+    assert!(!stage.posts_sealed().iter().any(open), "nothing is left behind");
+}
+
+#[test]
+fn g11_what_was_told_is_told_at_another_place_in_one_line_however_often_that_is_asked() {
+    let mut stage = Stage::new();
+    let id = stage.errand_done(errand("a", "t1").origin(GROUP), "done");
+    let debrief = stage.seal(BOT);
+    stage.answered(debrief.id, "the parent's words");
+    assert_eq!(post_all(&mut stage), ["the parent's words"]);
+    for _ in 0..2 {
+        assert_eq!(stage.reroute(id, "group:lobby/9"), Told::Rerouted { task: id });
+    }
+    let line = format!("Background task done: a ({id}) [E_COMPLETION_TELEMETRY_FALLBACK]");
+    assert_eq!(post_all(&mut stage), [line]);
 }
 
 #[test]

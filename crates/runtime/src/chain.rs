@@ -61,6 +61,7 @@ pub fn words(record: &TaskRecord) -> Option<String> {
         | R::Refunded { .. }
         | R::Charged { .. }
         | R::TelemetryTaken { .. } => return None,
+        R::Rerouted { origin, .. } => format!("an operator had it told at {origin}"),
     })
 }
 
@@ -224,6 +225,7 @@ pub(crate) fn is_heard(record: &TaskRecord) -> bool {
         | TaskRecord::Refunded { .. }
         | TaskRecord::Charged { .. }
         | TaskRecord::TelemetryTaken { .. }
+        | TaskRecord::Rerouted { .. }
         | TaskRecord::OrphanSeen { .. }
         | TaskRecord::OrphanGone { .. } => false,
     }

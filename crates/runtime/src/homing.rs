@@ -29,6 +29,7 @@ use crate::logged;
 use crate::perform::Ports;
 use crate::readers::Readers;
 use crate::replies::Replies;
+use crate::shown;
 use crate::time::Timekeeper;
 
 /// The one answer that a question has; any other is a defect, and said to be one.
@@ -183,7 +184,8 @@ impl Homing {
     /// Names another place for what could not be told where it was to be.
     pub async fn reroute(&self, task: TaskId, origin: Origin) -> Result<(), Refused> {
         self.can_be_posted_to(&origin)?;
-        let told = self.ask(|request| Input::Reroute { request, task, origin }).await?;
+        let post = self.read(move |reader| shown::last_post(reader, task)).await?;
+        let told = self.ask(|request| Input::Reroute { request, task, origin, post }).await?;
         the_answer!(told, Told::Rerouted { .. } => ())
     }
 

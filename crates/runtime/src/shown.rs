@@ -3,9 +3,9 @@
 
 use homing_core::compose::iso;
 use homing_core::fold;
-use homing_core::ids::{DebriefId, TaskId};
+use homing_core::ids::{DebriefId, PostId, TaskId};
 use homing_core::limits::Limits;
-use homing_core::outbox::{Debrief, Post, answer_id, marker_id};
+use homing_core::outbox::{Debrief, Post, answer_id, marker_id, reroute_id};
 use homing_core::record::{Record, TaskRecord};
 use homing_core::refs::ParentRef;
 use homing_core::task::{Notice, Task};
@@ -17,6 +17,7 @@ use homing_ports::store::{JournalRow, Reader, StoreError, TaskQuery};
 use serde_json::{Value, json};
 
 use crate::codec;
+use crate::texts;
 
 const PAGE: usize = 500;
 
@@ -58,20 +59,31 @@ pub fn find_debrief(reader: &dyn Reader, key: DebriefId) -> Result<Option<Debrie
     reader.outbox(&key.to_string())?.as_ref().map(codec::debrief).transpose()
 }
 
-/// The last message about the task's latest generation that was sealed for its origin's room.
+/// The last message about a task, while it is kept.
+pub(crate) fn last_post(reader: &dyn Reader, id: TaskId) -> Result<Option<PostId>, StoreError> {
+    let (Some(task), _) = texts::task_now(reader, id)? else {
+        return Ok(None);
+    };
+    Ok(post(reader, &task)?.map(|post| post.id))
+}
+
+/// The last message about the task's latest generation that was sealed for a room.
 fn post(reader: &dyn Reader, task: &Task) -> Result<Option<Post>, StoreError> {
-    if task.brief.origin.is_none() || task.is_living() {
+    if task.is_living() {
         return Ok(None);
     }
-    let mut debrief = None;
+    let (mut answer, mut elsewhere) = (None, None);
     codec::each_record(reader, task.id, |_, record| {
         if let TaskRecord::NoticeMoved { debrief: Some(key), .. } = record {
-            debrief = Some(*key);
+            answer = Some(answer_id(*key));
+        } else if let TaskRecord::Rerouted { generation, origin } = record {
+            elsewhere = Some(reroute_id(task.id, *generation, origin))
+                .filter(|_| *generation == task.generation);
         }
         true
     })?;
-    let answer = debrief.map(answer_id);
-    for key in answer.into_iter().chain([marker_id(task.id, task.generation)]) {
+    let marker = marker_id(task.id, task.generation);
+    for key in elsewhere.into_iter().chain(answer).chain([marker]) {
         if let Some(row) = reader.outbox(&key.to_string())? {
             return codec::post(&row).map(Some);
         }

@@ -240,7 +240,8 @@ impl History<'_> {
                 let Ok(origin) = "group:room/!other".parse() else {
                     return;
                 };
-                Input::Reroute { request: self.request(Waits::Other), task, origin }
+                let post = self.store.closed_to(task);
+                Input::Reroute { request: self.request(Waits::Other), task, origin, post }
             }
             Op::Lie(_, n) => return self.lie(task, *n),
             Op::Launch(_)

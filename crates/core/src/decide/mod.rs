@@ -131,7 +131,9 @@ impl Case<'_> {
             Input::Turn { request, task, text, key } => self.turn(*request, *task, text, *key),
             Input::Close { request, task } => self.close(*request, *task),
             Input::Forget { request } => self.forget(*request),
-            Input::Reroute { request, task, origin } => self.reroute(*request, *task, origin),
+            Input::Reroute { request, task, origin, post } => {
+                self.reroute(*request, *task, origin, *post);
+            }
             Input::Redrive { request, what } => self.redrive(*request, *what),
             Input::Lease { request, consumer, parent, stays } => {
                 self.lease(*request, consumer, parent, *stays);

@@ -86,7 +86,7 @@ impl Case<'_> {
         if post.state != DeliveryState::Undeliverable {
             return self.out.refuse(request, Code::OnItsWay, on_its_way(id, post.tries));
         }
-        self.out.outbox(OutboxRecord::PostAgain { post: id });
+        self.out.outbox(OutboxRecord::PostAgain { post: id, origin: None });
         self.out.reply(request, Told::Redriven { waits: false });
     }
 

@@ -5,9 +5,9 @@ use crate::compose::line;
 use crate::decision::names;
 use crate::ids::{DebriefId, PostId, TaskId};
 use crate::input::{PostFact, Request};
-use crate::outbox::{Post, PostKind, answer_id, marker_id, post_id};
+use crate::outbox::{Post, PostKind, answer_id, marker_id, reroute_id};
 use crate::payload::Payload;
-use crate::record::OutboxRecord;
+use crate::record::{OutboxRecord, TaskRecord};
 use crate::refs::{Origin, OriginKind};
 use crate::reply::Told;
 use crate::task::Task;
@@ -108,8 +108,14 @@ impl Case<'_> {
         });
     }
 
-    /// An operator names another place for what could not be told.
-    pub(super) fn reroute(&mut self, request: Request, id: TaskId, origin: &Origin) {
+    /// An operator names another place for what could not be told: the message itself, or one line where there is none.
+    pub(super) fn reroute(
+        &mut self,
+        request: Request,
+        id: TaskId,
+        origin: &Origin,
+        post: Option<PostId>,
+    ) {
         let Some(task) = self.world.task(id) else {
             return self.not_there(request);
         };
@@ -135,20 +141,23 @@ impl Case<'_> {
             }
             None => (task.generation, task.state),
         };
-        let kind = PostKind::Marker { task: id, generation, code: Code::TelemetryFallback };
-        let text = Payload::from(marker_text(task, outcome, 0, Code::TelemetryFallback).as_str());
-        self.post(post_id(&format!("reroute|{id}|{generation}|{origin}")), origin, kind, &text);
-        if let Some(old) = self.world.post(marker_id(id, generation))
-            && old.state == DeliveryState::Undeliverable
-        {
-            let to = DeliveryState::Withdrawn;
-            self.out.outbox(OutboxRecord::PostMoved {
-                post: old.id,
-                to,
-                next: 0,
-                code: None,
-                why: None,
-            });
+        let closed = |id: &PostId| {
+            self.world.post(*id).is_some_and(|post| post.state == DeliveryState::Undeliverable)
+        };
+        let said = post.into_iter().chain([marker_id(id, generation)]).find(closed);
+        let elsewhere = reroute_id(id, generation, origin);
+        if said.is_some() || self.world.post(elsewhere).is_none() {
+            let origin = Box::new(origin.clone());
+            self.out.task(id, TaskRecord::Rerouted { generation, origin });
+        }
+        if let Some(post) = said {
+            let origin = Some(Box::new(origin.clone()));
+            self.out.outbox(OutboxRecord::PostAgain { post, origin });
+        } else {
+            let code = Code::TelemetryFallback;
+            let kind = PostKind::Marker { task: id, generation, code };
+            let text = Payload::from(marker_text(task, outcome, 0, code).as_str());
+            self.post(elsewhere, origin, kind, &text);
         }
         if let Some(notice) = lost {
             self.ack_notice(id, notice.generation);

@@ -311,6 +311,7 @@ impl World {
             | TaskRecord::Refunded { .. }
             | TaskRecord::Charged { .. }
             | TaskRecord::TelemetryTaken { .. }
+            | TaskRecord::Rerouted { .. }
             | TaskRecord::OrphanSeen { .. }
             | TaskRecord::OrphanGone { .. } => {}
         }

@@ -41,10 +41,15 @@ impl World {
                     self.insert_debrief(known);
                 }
             }
-            OutboxRecord::PostAgain { post } => {
+            OutboxRecord::PostAgain { post, origin } => {
                 if let Some(mut known) = self.posts.remove(post) {
                     self.unindex_post(&known);
                     (known.state, known.next, known.code) = (DeliveryState::Sent, 0, None);
+                    if let Some(origin) = origin {
+                        // There it comes after all that was said before.
+                        (known.origin, known.seq) = ((**origin).clone(), line.seq);
+                        (known.tries, known.why) = (0, None);
+                    }
                     self.insert_post(known);
                 }
             }

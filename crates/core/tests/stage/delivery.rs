@@ -251,8 +251,12 @@ impl Stage {
     }
 
     pub fn reroute(&mut self, task: TaskId, origin: &str) -> Told {
+        self.reroute_post(task, origin, None)
+    }
+
+    pub fn reroute_post(&mut self, task: TaskId, origin: &str, post: Option<PostId>) -> Told {
         let origin: Origin = origin.parse().unwrap_or_else(|why| panic!("{why}"));
-        self.ask(|request| Input::Reroute { request, task, origin })
+        self.ask(|request| Input::Reroute { request, task, origin, post })
     }
 
     /// How often a completion record came to be wanted for the first generation.

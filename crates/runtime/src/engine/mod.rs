@@ -234,7 +234,7 @@ impl Engine {
                 drop(self.open.posts.insert(post.id, None))
             }
             Record::Outbox(
-                OutboxRecord::PostMoved { post, .. } | OutboxRecord::PostAgain { post },
+                OutboxRecord::PostMoved { post, .. } | OutboxRecord::PostAgain { post, .. },
             ) => drop(self.open.posts.insert(*post, None)),
         }
     }

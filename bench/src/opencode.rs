@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use homing_testkit::model::Model;
 use homing_testkit::npm::{OH_MY_OPENAGENT, Programs};
-use homing_testkit::opencode::{Place, Program, calls, sends, until_within, words};
+use homing_testkit::opencode::{Place, Program, calls, sends, words};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -25,6 +25,8 @@ const FEW: [(usize, usize); 3] = [(1, 3), (5, 2), (20, 1)];
 const PATIENCE: Duration = Duration::from_secs(180);
 /// Nothing new for so long: nothing comes any more.
 const QUIET: Duration = Duration::from_secs(3);
+
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
 /// Who brings results home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +127,7 @@ fn homing() -> (Vec<[Seen; 2]>, Vec<f64>, String) {
     let stage = Stage::new();
     let settings = format!(
         "[concurrency]\ndefault = 20\n[opencode]\ncommand = [{:?}]\n\
-         [log]\nlevel = \"info,opencode=debug\"\nformat = \"json\"\n",
+         [log]\nlevel = \"info,opencode=debug,delivery=debug\"\nformat = \"json\"\n",
         stage.place.script().display().to_string()
     );
     let daemon = Daemon::with(&settings);
@@ -291,7 +293,7 @@ impl Round<'_> {
             if now != count {
                 (count, since) = (now, Instant::now());
             }
-            std::thread::sleep(Duration::from_millis(100)); // sleep: between two looks
+            std::thread::sleep(BETWEEN_LOOKS); // sleep: between two looks
         }
     }
 }
@@ -302,46 +304,59 @@ fn wall_ms() -> f64 {
     since.unwrap_or_default().as_secs_f64() * 1e3
 }
 
-fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    until_within(PATIENCE, what, look)
+/// Looks seldom: a program that is asked all the time has none for what is measured, and tells the moments afterwards.
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what}: it does not come");
+        std::thread::sleep(BETWEEN_LOOKS); // sleep: between two looks
+    }
 }
 
-/// Of each way home, the milliseconds from the look that an event led to and that showed the last end, to the prompt, in which
-/// nothing was asked of OpenCode.
+/// Of each way home to an idle parent, the milliseconds from the look that an event led to and that showed the last end, to the
+/// prompt, in which nothing was asked of OpenCode.
 fn shares(log: &str) -> Vec<f64> {
     let lines: Vec<Value> =
         log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let number = |line: &Value, name: &str| line[name].as_f64().unwrap_or_default();
-    let is = |line: &Value, word: &str| line["message"] == word;
-    let mut all = Vec::new();
-    for (at, sent) in lines.iter().enumerate() {
-        let path = sent["path"].as_str().unwrap_or_default();
-        // Prompts of children go to another server, and their paths have no name of a debrief: theirs follow no end.
-        if !is(sent, "asked") || !path.contains("/prompt_async") {
-            continue;
+    let (mut homes, mut brings) = (Vec::new(), false);
+    for (at, line) in lines.iter().enumerate() {
+        brings |= line["message"] == "session resolved";
+        let path = line["path"].as_str().unwrap_or_default();
+        if path.contains("/prompt_async") && std::mem::take(&mut brings) {
+            homes.push(at);
         }
-        let ended = lines[..at].iter().rev().find(|line| is(line, "ended"));
-        let Some(task) = ended.map(|line| line["task"].clone()) else {
-            continue;
-        };
-        let looks = lines[..at].iter().rev().find(|line| is(line, "looks") && line["task"] == task);
-        let Some(from) = looks.map(|line| number(line, "at")) else {
-            continue;
-        };
-        let to = number(sent, "from");
-        let mut asked: Vec<(f64, f64)> = lines[..=at]
-            .iter()
-            .filter(|line| is(line, "asked"))
-            .map(|line| (number(line, "from").max(from), number(line, "until").min(to)))
-            .filter(|(begun, ended)| begun < ended)
-            .collect();
-        asked.sort_by(|one, two| one.0.total_cmp(&two.0));
-        let (mut inside, mut reached) = (0.0, from);
-        for (begun, ended) in asked {
-            inside += (ended - begun.max(reached)).max(0.0);
-            reached = reached.max(ended);
-        }
-        all.push((to - from - inside) / 1e3);
     }
-    all
+    // One to warm up, then an idle and a busy parent by turns.
+    let rounds: usize = BATCHES.iter().map(|(_, times)| times).sum();
+    assert_eq!(homes.len(), 1 + 2 * rounds, "each is brought home by one prompt");
+    homes.into_iter().skip(1).step_by(2).filter_map(|at| share(&lines[..=at])).collect()
+}
+
+/// The last of these lines is the prompt.
+fn share(lines: &[Value]) -> Option<f64> {
+    let number = |line: &Value, name: &str| line[name].as_f64().unwrap_or_default();
+    let last = |word: &str, most: usize, task: Option<&Value>| {
+        let is =
+            |line: &Value| line["message"] == word && task.is_none_or(|id| line["task"] == *id);
+        lines[..most].iter().rposition(is)
+    };
+    let ended = last("ended", lines.len(), None)?;
+    let looked = last("looks", ended, Some(&lines[ended]["task"]))?;
+    let (from, to) = (number(&lines[looked], "at"), number(lines.last()?, "from"));
+    let mut asked: Vec<(f64, f64)> = lines
+        .iter()
+        .filter(|line| line["message"] == "asked")
+        .map(|line| (number(line, "from").max(from), number(line, "until").min(to)))
+        .filter(|(begun, ended)| begun < ended)
+        .collect();
+    asked.sort_by(|one, two| one.0.total_cmp(&two.0));
+    let (mut inside, mut reached) = (0.0, from);
+    for (begun, ended) in asked {
+        inside += (ended - begun.max(reached)).max(0.0);
+        reached = reached.max(ended);
+    }
+    Some((to - from - inside) / 1e3)
 }

@@ -58,8 +58,10 @@ How each was taken:
   is done and not what, of its first word after that end. A *busy* parent waits in a tool until all have ended; then the
   clock begins when the tool is let go, so the rest of that turn is in it. What comes before that was put into the
   person's turn, and is said so. *Told* counts how often one result stands in the transcript; of the peer, how often it
-  speaks. *homing's own share* is from the look that showed the last end to the prompt that brings the debrief, less all
-  time in which OpenCode was asked for something, by the daemon's log at debug.
+  speaks. *homing's own share* is of ways home to an idle parent, from the look that showed the last end to the prompt that
+  brings the debrief, less all time in which OpenCode was asked for something, by the daemon's log at debug. OpenCode's own
+  mode runs children in the parent's process and writes the message there; homing's run in a server of their own, so that they
+  outlive the terminal, and their end is heard, looked up and brought over by requests.
 - **Idle**: resident memory as `/proc/PID/status` says; processor time and context switches of all
   threads over 20 s, after threads without work have ended. A test holds the same against every change:
   `crates/cli/tests/cli/idle.rs`.

@@ -138,15 +138,20 @@ impl OpenCode {
     }
 
     async fn stand(&self, arm: &Arm, session: &str) -> Result<Stand, Trouble> {
-        // Asked for anew: what was undone stands in it.
-        let known: Session = arm.get(&session_path(session)).await?;
-        let query = known.query();
+        let path = session_path(session);
+        // Where it is never changes.
+        let place = self.table().sessions.get(session).map(Arc::clone);
+        let query = match place {
+            Some(place) => place.query(),
+            None => self.keep(arm.get(&path).await?).query(),
+        };
         // In this order: a session that is not busy has written down what it did.
         let status = arm.get::<Value>(&format!("/session/status?{query}")).await?;
         let busy = busy(status, session);
-        let path = format!("{}/message?limit={SEEN}&{query}", session_path(session));
-        let messages = arm.get(&path).await?;
-        Ok(Stand { session: Arc::new(known), busy, messages })
+        let messages = format!("{path}/message?limit={SEEN}&{query}");
+        // Asked for anew: what was undone stands in it.
+        let (known, messages) = tokio::join!(arm.get::<Session>(&path), arm.get(&messages));
+        Ok(Stand { session: Arc::new(known?), busy, messages: messages? })
     }
 
     /// As `stand`; one whose last record is about to be closed is seen once more.

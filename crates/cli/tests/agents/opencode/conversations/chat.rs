@@ -91,7 +91,7 @@ impl Chat {
     }
 }
 
-fn client(scene: &Scene) -> Client {
+pub fn client(scene: &Scene) -> Client {
     scene.home.homing(["daemon", "start"]);
     let status = scene.home.json(["daemon", "status", "--json"]);
     Client::new(status["socket"].as_str().unwrap())

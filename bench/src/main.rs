@@ -1,5 +1,5 @@
 //! Measures, each figure beside its target and, where there is one, a raw limit or a peer of the same run.
-//! `--write` puts the table into docs/performance.md; a name (as in `ALL`) measures that alone.
+//! A name (as in `ALL`) measures that alone. `--write` puts what was measured into docs/performance.md.
 
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot be taken ends with its cause")]
 
@@ -57,9 +57,10 @@ fn main() {
     }
     daemon::clean();
     if named("--write") {
-        assert!(all, "the page holds every figure: --write stands alone");
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.md");
-        std::fs::write(path, page::page(&table.0)).unwrap();
+        let before = std::fs::read_to_string(&path).unwrap();
+        let rows = if all { table.0 } else { page::renewed(&before, &table.0) };
+        std::fs::write(path, page::page(&rows)).unwrap();
     }
 }
 

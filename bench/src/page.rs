@@ -5,10 +5,24 @@ pub fn page(table: &str) -> String {
     format!("{HEAD}{table}\n{TAKEN}\n{GROWS}")
 }
 
+/// The rows of a page, with those that were just measured in the place of the same ones.
+pub fn renewed(page: &str, table: &str) -> String {
+    let what = |row: &str| row.split('|').nth(1).map(str::trim).unwrap_or_default().to_owned();
+    let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut rows: Vec<&str> = rows.collect();
+    for new in table.lines() {
+        match rows.iter_mut().find(|row| what(row) == what(new)) {
+            Some(row) => *row = new,
+            None => rows.push(new),
+        }
+    }
+    rows.into_iter().flat_map(|row| [row, "\n"]).collect()
+}
+
 const HEAD: &str = "\
 # Performance
 
-Made by `cargo run --release -p homing-bench -- --write`; numbers are of one run on one
+Made by `cargo run --release -p homing-bench -- --write`, or of a part by its name behind that; each row is of one run on one
 machine, which did other work meanwhile. Read the ratios: each is of two things measured in that run.
 
 | what | target | figure | met |

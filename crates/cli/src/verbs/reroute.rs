@@ -14,8 +14,9 @@ Examples:
   homing reroute checks group:team/!room:example.org
   homing reroute bg_01 'thread:team/!room:example.org#$root'
 
-Of an end whose room is closed, whose origin is of no kind that is posted to, or whose parent is gone: one plain
-line goes to the place that is named. What was owed about it is settled by that.";
+Of an end whose room is closed, whose origin is of no kind that is posted to, or whose parent is gone: the message that
+could not be told goes to the place that is named, or one plain line where there is none. What was owed about it is
+settled by that.";
 
 /// Bring an end that could not be told to another room
 #[derive(Debug, clap::Args)]

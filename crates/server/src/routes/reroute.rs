@@ -22,7 +22,7 @@ refuses!(
     Code::OriginUnhandled,
 );
 
-/// Brings an end that could not be told where it was to be to another room, as one plain line.
+/// Brings what could not be told where it was to be to another room: the message itself, or one plain line where there is none.
 #[utoipa::path(
     post, path = "/v1/tasks/{task}/reroute", operation_id = "reroute", tag = "deliveries",
     params(OfTask), request_body = Reroute,

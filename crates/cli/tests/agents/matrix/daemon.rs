@@ -8,7 +8,6 @@ use std::time::Duration;
 use homing_hosts::system::{SystemClock, SystemIds};
 use homing_runtime::{Launch, Runtime};
 use homing_store::SqliteStore;
-use homing_testkit::opencode::until;
 use homing_testkit::scripted::ScriptedHost;
 use homing_testkit::synapse::Rate;
 

@@ -72,6 +72,7 @@ fn u1_what_ends_between_turns_is_told_in_a_turn_of_its_own_and_no_other_holds_it
     let debrief = stage.seal(&parent);
     stage.start(chat);
     assert!(stage.prompt_of_turn(chat).contains("found it"));
+    assert_eq!(stage.task(chat).turn.kind, homing_core::words::TurnKind::Debrief);
     assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Accepted);
     stage.answer(chat, "it was found");
     assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Settled);

@@ -9,13 +9,14 @@ use homing_core::ids::{AskId, DebriefId, TaskId};
 use homing_core::input::{DeliveryFact, Input, Outgoing, ParentFact, Receipt, Request};
 use homing_core::limits::Limits;
 use homing_core::nearest;
+use homing_core::outbox::Post;
 use homing_core::payload::Payload;
 use homing_core::reason::Caller;
 use homing_core::refs::{Origin, OriginKind, ParentRef};
 use homing_core::reply::Told;
 use homing_core::spec::Spec;
 use homing_core::task::Answer;
-use homing_core::words::{Code, State};
+use homing_core::words::{Code, DeliveryState, State};
 use homing_ports::host::Place;
 use homing_ports::store::{Reader, StoreError, TaskQuery};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -185,6 +186,13 @@ impl Homing {
     pub async fn reroute(&self, task: TaskId, origin: Origin) -> Result<(), Refused> {
         self.can_be_posted_to(&origin)?;
         let post = self.read(move |reader| shown::last_post(reader, task)).await?;
+        let goes_there =
+            |post: &Post| post.origin == origin && post.state != DeliveryState::Undeliverable;
+        // Asked for again: it is told there, or about to be.
+        if post.as_ref().is_some_and(goes_there) {
+            return Ok(());
+        }
+        let post = post.map(|post| post.id);
         let told = self.ask(|request| Input::Reroute { request, task, origin, post }).await?;
         the_answer!(told, Told::Rerouted { .. } => ())
     }

@@ -3,7 +3,7 @@
 
 use homing_core::compose::iso;
 use homing_core::fold;
-use homing_core::ids::{DebriefId, PostId, TaskId};
+use homing_core::ids::{DebriefId, TaskId};
 use homing_core::limits::Limits;
 use homing_core::outbox::{Debrief, Post, answer_id, marker_id, reroute_id};
 use homing_core::record::{Record, TaskRecord};
@@ -60,11 +60,11 @@ pub fn find_debrief(reader: &dyn Reader, key: DebriefId) -> Result<Option<Debrie
 }
 
 /// The last message about a task, while it is kept.
-pub(crate) fn last_post(reader: &dyn Reader, id: TaskId) -> Result<Option<PostId>, StoreError> {
+pub(crate) fn last_post(reader: &dyn Reader, id: TaskId) -> Result<Option<Post>, StoreError> {
     let (Some(task), _) = texts::task_now(reader, id)? else {
         return Ok(None);
     };
-    Ok(post(reader, &task)?.map(|post| post.id))
+    post(reader, &task)
 }
 
 /// The last message about the task's latest generation that was sealed for a room.

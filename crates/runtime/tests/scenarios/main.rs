@@ -14,6 +14,7 @@ mod faulty;
 mod follow;
 mod launch;
 mod read;
+mod reroute;
 mod retention;
 mod stage;
 mod told;

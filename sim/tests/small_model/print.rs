@@ -287,7 +287,7 @@ fn feed_evidence(evidence: &Evidence, tick: u64, to: &mut impl Hasher) {
     if let Some(EndSeen { finish, error, text, said, tools_ran, tick: at }) = end.as_deref() {
         (finish, error.is_some(), text.is_some(), said, tools_ran, age(*at, tick)).hash(to);
     }
-    missing.map(|(first, last)| (age(first, tick), age(last, tick))).hash(to);
+    missing.as_ref().map(|seen| (age(seen.0, tick), age(seen.1, tick))).hash(to);
 }
 
 fn feed_notice(notice: &Notice, notify: Notify, tick: u64, to: &mut impl Hasher) {

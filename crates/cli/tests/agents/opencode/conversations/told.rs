@@ -32,6 +32,10 @@ fn u1_u2_what_was_sent_out_in_turn_1_is_told_in_a_turn_of_its_own_and_turn_2_say
     let second = scene.gate("second");
     let turn = chat.speak(&waits(&second, "@say 4"));
     until("the turn runs", || chat.turn(turn).filter(|turn| turn.state == "running"));
+    let listed = String::from_utf8(scene.home.homing(["ls"]).stdout).unwrap();
+    let shown = listed.lines().find(|line| line.starts_with(&chat.id.to_string()));
+    let shown = shown.unwrap_or_else(|| panic!("the turn that runs is not listed: {listed}"));
+    assert!(shown.contains("running") && shown.ends_with("(conversation, turn 2)"), "{shown}");
     scene.open(&gate);
     scene.until_owed("errand");
     assert!(chat.debriefs().is_empty(), "nothing is put into a person's turn");

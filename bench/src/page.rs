@@ -23,7 +23,7 @@ const HEAD: &str = "\
 # Performance
 
 Made by `cargo run --release -p homing-bench -- --write`, or of a part by its name behind that; each row is of one run on one
-machine, which did other work meanwhile. Read the ratios: each is of two things measured in that run.
+machine, which did other work meanwhile; rows may be of different commits. Read the ratios: each is of two things measured in that run.
 
 | what | target | figure | met |
 |---|---|---|---|

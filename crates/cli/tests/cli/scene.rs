@@ -37,7 +37,7 @@ impl Said {
     }
 
     pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.out).unwrap()
+        serde_json::from_slice(&self.out).unwrap_or_else(|why| panic!("{why}: {self:?}"))
     }
 
     /// The first task id that it wrote anywhere.

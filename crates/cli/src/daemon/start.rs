@@ -91,10 +91,10 @@ fn coming_back(home: &Home) -> Result<Option<Client>, Expected> {
     Ok(running(home)?.map(|(_, client)| client))
 }
 
-/// Whether the one who held the home has ended since, as one does that was told to stop.
+/// Whether the one who held the home has ended since, as one does that was told to stop, or that is just being killed.
 fn holder_ended(home: &Home) -> Result<bool, Expected> {
-    let stopping = Note::read(home)?.is_none();
-    let Some(holder) = Holder::of(home.ledger()).filter(|_| stopping) else {
+    let serves = Note::read(home)?.is_some_and(|note| note.process().is_some());
+    let Some(holder) = Holder::of(home.ledger()).filter(|_| !serves) else {
         return Ok(false);
     };
     let Ok(process) = Process::of(holder.pid.cast_signed()) else {

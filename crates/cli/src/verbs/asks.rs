@@ -4,10 +4,9 @@ use std::fmt::Write;
 
 use homing_core::wire::AskView;
 
-use crate::daemon;
 use crate::home::Home;
 use crate::out;
-use crate::verbs::daemon::blocking;
+use crate::talk::{Talk, interruptible};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,8 +30,8 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     let mut asks = Vec::new();
     // Where nothing was ever kept, nobody asks.
     if home.ledger().exists() {
-        let client = daemon::ensure(home)?;
-        asks = blocking(async { Ok(client.asks().await?) })?;
+        let talk = Talk::with(home)?;
+        asks = interruptible(talk.ask(async |client| client.asks().await))?;
     }
     if args.json {
         out::json(&asks)?;

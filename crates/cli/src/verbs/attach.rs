@@ -6,10 +6,10 @@ use homing_hosts::opencode::OpenCode;
 use homing_ports::host::Host;
 
 use crate::config::Config;
-use crate::daemon;
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::ledger;
+use crate::talk::{Talk, interruptible};
 use crate::verbs::daemon::blocking;
 
 const EXAMPLES: &str = "\
@@ -31,8 +31,8 @@ pub struct Args {
 
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     ledger::is_there(home, &args.task)?;
-    let client = daemon::ensure(home)?;
-    let task = blocking(async { Ok(client.show(&args.task).await?) })?;
+    let talk = Talk::with(home)?;
+    let task = interruptible(talk.ask(async |client| client.show(&args.task).await))?;
     let config = Config::read(home)?;
     let opencode = OpenCode::new(config.opencode.settings(), &home.process_host(&config)?);
     let none = |why: String, hint: &'static str| Expected::NoSession { why, hint };
@@ -44,7 +44,7 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     let mut command = attach()?;
     if command.is_err() {
         // The daemon starts the server when it reads what was said there.
-        drop(blocking(async { Ok(client.logs(&args.task).await) }));
+        drop(blocking(async { Ok(talk.client().logs(&args.task).await) }));
         command = attach()?;
     }
     let why = match command {

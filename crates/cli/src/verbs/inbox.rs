@@ -12,6 +12,7 @@ use crate::expected::Expected;
 use crate::home::Home;
 use crate::ledger;
 use crate::out;
+use crate::talk::{Talk, interruptible};
 use crate::verbs::daemon::blocking;
 
 const EXAMPLES: &str = "\
@@ -52,8 +53,8 @@ pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     let mut inbox = Inbox { parent, notices: Vec::new() };
     // Where nothing was ever kept, nothing is owed.
     if home.ledger().exists() {
-        let client = daemon::ensure(home)?;
-        inbox = blocking(async { Ok(client.inbox(&inbox.parent).await?) })?;
+        let (talk, parent) = (Talk::with(home)?, inbox.parent);
+        inbox = interruptible(talk.ask(async |client| client.inbox(&parent).await))?;
     }
     if args.json {
         out::json(&inbox)?;

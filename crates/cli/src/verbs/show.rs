@@ -4,11 +4,10 @@ use std::fmt::{Display, Write};
 
 use homing_core::view::TaskView;
 
-use crate::daemon;
 use crate::home::Home;
 use crate::ledger;
 use crate::out;
-use crate::verbs::daemon::blocking;
+use crate::talk::{Talk, interruptible};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,8 +36,8 @@ pub struct Args {
 
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     ledger::is_there(home, &args.task)?;
-    let client = daemon::ensure(home)?;
-    let view = blocking(async { Ok(client.show(&args.task).await?) })?;
+    let talk = Talk::with(home)?;
+    let view = interruptible(talk.ask(async |client| client.show(&args.task).await))?;
     if args.json {
         out::json(&view)?;
     } else {

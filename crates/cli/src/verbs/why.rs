@@ -2,11 +2,10 @@
 
 use homing_runtime::why::told;
 
-use crate::daemon;
 use crate::home::Home;
 use crate::ledger;
 use crate::out;
-use crate::verbs::daemon::blocking;
+use crate::talk::{Talk, interruptible};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,8 +31,8 @@ pub struct Args {
 
 pub fn run(home: &Home, args: &Args) -> anyhow::Result<u8> {
     ledger::is_there(home, &args.task)?;
-    let client = daemon::ensure(home)?;
-    let why = blocking(async { Ok(client.why(&args.task).await?) })?;
+    let talk = Talk::with(home)?;
+    let why = interruptible(talk.ask(async |client| client.why(&args.task).await))?;
     if args.json {
         out::json(&why)?;
         return Ok(0);

@@ -52,6 +52,20 @@ fn a_daemon_that_is_just_being_killed_is_followed_by_another() {
 }
 
 #[test]
+fn whoever_asks_while_the_daemon_is_just_being_killed_is_answered_by_the_next() {
+    let scene = Scene::new();
+    let task = scene.launch("one", [], "true");
+    let verbs: [&[&str]; 5] =
+        [&["show", &task], &["why", &task], &["asks"], &["inbox", "inbox:x"], &["ls", "--all"]];
+    for verb in verbs.iter().cycle().take(40) {
+        // Some find its socket, some only the home that it holds still.
+        kill_process(pid(&status(&scene)), Signal::KILL).unwrap();
+        let said = finish(scene.command(*verb).spawn().unwrap());
+        assert_eq!(said.code, Some(0), "{verb:?}: {}", said.err);
+    }
+}
+
+#[test]
 fn a_daemon_is_started_once_told_of_and_stopped() {
     let scene = Scene::new();
     let said = scene.homing(["daemon", "status"]);

@@ -25,27 +25,27 @@ pub struct JournalRow {
     pub body: Vec<u8>,
 }
 
-/// A task as it stands after the group.
+/// A task as it stands after the group. What it says is its own, or borrowed from where it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskRow {
+pub struct TaskRow<T = String, B = Vec<u8>> {
     pub id: TaskId,
     /// Number of its last journal row.
     pub task_seq: u64,
-    pub state: String,
+    pub state: T,
     /// Not terminal.
     pub living: bool,
     /// Something is still owed about it: a notice without its receipt, a telemetry record not taken.
     pub owed: bool,
-    pub parent: String,
+    pub parent: T,
     pub root: TaskId,
     /// `HOST:SESSION`, once known.
-    pub session: Option<String>,
-    pub name: Option<String>,
+    pub session: Option<T>,
+    pub name: Option<T>,
     /// Digest of its idempotency key.
     pub key: Option<[u8; 16]>,
     pub created_wall: i64,
     pub ended_wall: Option<i64>,
-    pub body: Vec<u8>,
+    pub body: B,
 }
 
 /// What an outbox row carries.
@@ -177,7 +177,9 @@ impl TaskRow {
         }
         Ok(())
     }
+}
 
+impl<T, B> TaskRow<T, B> {
     /// Living, or something is owed about it: what a start needs.
     pub fn is_hot(&self) -> bool {
         self.living || self.owed
@@ -188,11 +190,30 @@ fn refused<T>(what: String) -> Result<T, CommitError> {
     Err(CommitError::Failed { what })
 }
 
+/// A task's row as a start needs it: all that its columns say is in its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    pub id: TaskId,
+    pub body: Box<[u8]>,
+}
+
+impl<T, B: AsRef<[u8]>> From<&TaskRow<T, B>> for Kept {
+    fn from(row: &TaskRow<T, B>) -> Self {
+        Self { id: row.id, body: row.body.as_ref().into() }
+    }
+}
+
+impl PartialEq<TaskRow> for Kept {
+    fn eq(&self, row: &TaskRow) -> bool {
+        (self.id, &*self.body) == (row.id, &*row.body)
+    }
+}
+
 /// What a start needs: the living, the owed, and the living's relatives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovered {
-    /// Rows with `living` or `owed`, and every row whose root has a living task. By id.
-    pub tasks: Vec<TaskRow>,
+    /// Of rows with `living` or `owed`, and of every row whose root has a living task. By id.
+    pub tasks: Vec<Kept>,
     /// Open rows, by key.
     pub outbox: Vec<OutboxRow>,
     /// Every retained idempotency key. By digest.

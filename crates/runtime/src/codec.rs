@@ -1,5 +1,7 @@
 //! Between what the engine holds and what the store keeps: typed on one side, rows on the other.
 
+use std::fmt::Display;
+
 use homing_core::fold;
 use homing_core::ids::TaskId;
 use homing_core::input;
@@ -125,7 +127,7 @@ pub fn decode(recovered: Recovered) -> Result<Memory, StoreError> {
     let mut names = Names::default();
     memory.tasks.reserve_exact(recovered.tasks.len());
     for row in recovered.tasks {
-        let mut task = Box::new(task(&row)?);
+        let mut task: Box<Task> = parse(row.id, &row.body)?;
         names.share(&mut task);
         memory.tasks.push(task);
     }
@@ -141,7 +143,7 @@ pub fn decode(recovered: Recovered) -> Result<Memory, StoreError> {
 
 /// The task of a row.
 pub fn task(row: &TaskRow) -> Result<Task, StoreError> {
-    parse(&row.id.to_string(), &row.body)
+    parse(row.id, &row.body)
 }
 
 /// The debrief of an outbox row.
@@ -156,18 +158,21 @@ pub fn post(row: &OutboxRow) -> Result<Post, StoreError> {
 
 /// The record of a journal row.
 pub fn record(row: &JournalRow) -> Result<Record, StoreError> {
-    let place = format!("journal line {}", row.seq);
+    let place = format_args!("journal line {}", row.seq);
     Ok(match row.task {
-        Some((id, _)) => Record::Task(id, parse::<TaskRecord>(&place, &row.body)?),
-        None => Record::Outbox(parse::<OutboxRecord>(&place, &row.body)?),
+        Some((id, _)) => Record::Task(id, parse::<TaskRecord>(place, &row.body)?),
+        None => Record::Outbox(parse::<OutboxRecord>(place, &row.body)?),
     })
 }
 
-fn parse<T: DeserializeOwned>(place: &str, body: &[u8]) -> Result<T, StoreError> {
-    serde_json::from_slice(body).map_err(|error| StoreError::Damaged {
-        path: place.to_owned(),
+fn parse<T: DeserializeOwned>(place: impl Display, body: &[u8]) -> Result<T, StoreError> {
+    let unknown = |error: &dyn Display| StoreError::Damaged {
+        path: place.to_string(),
         what: format!("its row holds something that is not known here: {error}"),
-    })
+    };
+    // Looked at once for the whole: each of its texts needs no look of its own.
+    let text = std::str::from_utf8(body).map_err(|error| unknown(&error))?;
+    serde_json::from_str(text).map_err(|error| unknown(&error))
 }
 
 /// The task as it stood when a generation ended: what a debrief and a telemetry record speak of.

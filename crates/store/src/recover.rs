@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use homing_core::ids::TaskId;
-use homing_ports::store::{OutboxRow, Recovered, TaskRow};
+use homing_ports::store::{Kept, OutboxRow, Recovered};
 use rusqlite::Connection;
 
 use crate::fault::{Outcome, damaged};
@@ -14,8 +14,8 @@ use crate::sum;
 /// Call it inside a transaction: the parts must be of one moment.
 pub(crate) fn recover(conn: &Connection) -> Outcome<(Recovered, Meta)> {
     let meta = Meta::read(conn)?;
-    let mut tasks = hot(conn, &meta)?;
-    let relatives = relatives(conn, &meta, &tasks)?;
+    let Hot { mut tasks, roots } = hot(conn, &meta)?;
+    let relatives = relatives(conn, &meta, &tasks, roots)?;
     if !relatives.is_empty() {
         tasks.extend(relatives);
         tasks.sort_unstable_by_key(|row| row.id);
@@ -30,9 +30,15 @@ pub(crate) fn recover(conn: &Connection) -> Outcome<(Recovered, Meta)> {
     Ok((recovered, meta))
 }
 
+/// Living or owed, by id; and the roots of the living.
+struct Hot {
+    tasks: Vec<Kept>,
+    roots: HashSet<TaskId>,
+}
+
 /// Page by page in the order of ids: all of the table where much of it is hot, else what two small
 /// indexes name.
-fn hot(conn: &Connection, meta: &Meta) -> Outcome<Vec<TaskRow>> {
+fn hot(conn: &Connection, meta: &Meta) -> Outcome<Hot> {
     let which = if meta.tallies.hot.count > meta.tallies.tasks.count / 4 {
         "living = 1 OR owed = 1"
     } else {
@@ -44,24 +50,32 @@ fn hot(conn: &Connection, meta: &Meta) -> Outcome<Vec<TaskRow>> {
     let mut statement = conn.prepare_cached(&sql)?;
     let mut found = statement.query([])?;
     let (mut tally, mut buffer) = (Tally::default(), Vec::new());
+    let mut roots = HashSet::new();
     let mut tasks =
         Vec::with_capacity(usize::try_from(meta.tallies.hot.count).unwrap_or(0).min(1 << 20));
     while let Some(row) = found.next()? {
-        let sound = rows::task(row, &mut buffer)?;
+        let sound = rows::task_in_place(row, &mut buffer)?;
         if !sound.row.is_hot() {
             return damaged(format!("an index tells task {} for living or owed", sound.row.id));
         }
         tally.add(sound.sum);
-        tasks.push(sound.row);
+        tasks.push(Kept::from(&sound.row));
+        if sound.row.living {
+            roots.insert(sound.row.root);
+        }
     }
     whole("living or owed tasks", meta.tallies.hot, tally)?;
-    Ok(tasks)
+    Ok(Hot { tasks, roots })
 }
 
 /// Rows that are not hot themselves but have a living task under their root.
-fn relatives(conn: &Connection, meta: &Meta, hot: &[TaskRow]) -> Outcome<Vec<TaskRow>> {
+fn relatives(
+    conn: &Connection,
+    meta: &Meta,
+    hot: &[Kept],
+    roots: HashSet<TaskId>,
+) -> Outcome<Vec<Kept>> {
     let is_hot = |id: TaskId| hot.binary_search_by_key(&id, |row| row.id).is_ok();
-    let roots: HashSet<TaskId> = hot.iter().filter(|row| row.living).map(|row| row.root).collect();
     let mut statement =
         conn.prepare_cached("SELECT root, id FROM task INDEXED BY task_kin WHERE root <> id")?;
     let mut kin = statement.query([])?;
@@ -74,13 +88,14 @@ fn relatives(conn: &Connection, meta: &Meta, hot: &[TaskRow]) -> Outcome<Vec<Tas
             let Some(row) = rows::find_task(conn, id, &mut buffer)? else {
                 return damaged(format!("task {id} is missing"));
             };
-            relatives.push(row.row);
+            relatives.push(Kept::from(&row.row));
         }
     }
     whole("tasks under a root", meta.tallies.kin, tally)?;
     for root in roots.into_iter().filter(|root| !is_hot(*root)) {
         let found = rows::find_task(conn, root, &mut buffer)?;
-        relatives.extend(found.map(|found| found.row).filter(|row| row.root == root));
+        let found = found.map(|found| found.row).filter(|row| row.root == root);
+        relatives.extend(found.as_ref().map(Kept::from));
     }
     Ok(relatives)
 }

@@ -129,21 +129,45 @@ impl<'r, 's> Cells<'r, 's> {
 }
 
 pub(crate) fn task(row: &Row<'_>, buffer: &mut Vec<u8>) -> Outcome<Sound<TaskRow>> {
+    let Sound { row, sum } = task_in_place(row, buffer)?;
+    let row = TaskRow {
+        id: row.id,
+        task_seq: row.task_seq,
+        state: row.state.to_owned(),
+        living: row.living,
+        owed: row.owed,
+        parent: row.parent.to_owned(),
+        root: row.root,
+        session: row.session.map(str::to_owned),
+        name: row.name.map(str::to_owned),
+        key: row.key,
+        created_wall: row.created_wall,
+        ended_wall: row.ended_wall,
+        body: row.body.to_vec(),
+    };
+    Ok(Sound { row, sum })
+}
+
+/// For one who reads many, and keeps little of each.
+pub(crate) fn task_in_place<'r>(
+    row: &'r Row<'_>,
+    buffer: &mut Vec<u8>,
+) -> Outcome<Sound<TaskRow<&'r str, &'r [u8]>>> {
     let mut cells = Cells::of("task", row);
     let task = TaskRow {
         id: cells.id()?,
         task_seq: cells.number()?,
-        state: cells.text()?.to_owned(),
+        state: cells.text()?,
         living: cells.flag()?,
         owed: cells.flag()?,
-        parent: cells.text()?.to_owned(),
+        parent: cells.text()?,
         root: cells.id()?,
-        session: cells.text_or_none()?.map(str::to_owned),
-        name: cells.text_or_none()?.map(str::to_owned),
+        session: cells.text_or_none()?,
+        name: cells.text_or_none()?,
         key: cells.array_or_none()?,
         created_wall: cells.signed()?,
         ended_wall: cells.signed_or_none()?,
-        body: cells.bytes()?.to_vec(),
+        body: cells.bytes()?,
     };
     let sum = cells.verify(format_args!("task {}", task.id), sum::of_task(&task, buffer))?;
     Ok(Sound { row: task, sum })

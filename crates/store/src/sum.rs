@@ -60,21 +60,24 @@ pub(crate) fn of_journal(row: &JournalRow, buffer: &mut Vec<u8>) -> u64 {
         .sum()
 }
 
-pub(crate) fn of_task(row: &TaskRow, buffer: &mut Vec<u8>) -> u64 {
+pub(crate) fn of_task<T: AsRef<str>, B: AsRef<[u8]>>(
+    row: &TaskRow<T, B>,
+    buffer: &mut Vec<u8>,
+) -> u64 {
     Columns::of("task", buffer)
         .number(row.id.bits())
         .number(row.task_seq)
-        .bytes(row.state.as_bytes())
+        .bytes(row.state.as_ref().as_bytes())
         .flag(row.living)
         .flag(row.owed)
-        .bytes(row.parent.as_bytes())
+        .bytes(row.parent.as_ref().as_bytes())
         .number(row.root.bits())
-        .maybe(row.session.as_deref(), |columns, text| columns.bytes(text.as_bytes()))
-        .maybe(row.name.as_deref(), |columns, text| columns.bytes(text.as_bytes()))
+        .maybe(row.session.as_ref(), |columns, text| columns.bytes(text.as_ref().as_bytes()))
+        .maybe(row.name.as_ref(), |columns, text| columns.bytes(text.as_ref().as_bytes()))
         .maybe(row.key.as_ref(), |columns, key| columns.bytes(key))
         .signed(row.created_wall)
         .maybe(row.ended_wall, Columns::signed)
-        .bytes(&row.body)
+        .bytes(row.body.as_ref())
         .sum()
 }
 

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use homing_core::ids::TaskId;
 
 use crate::store::{
-    Blob, ClockMark, CommitError, Damage, Group, JournalRow, OutboxRow, Purge, Reader, Recovered,
-    Store, StoreError, TaskQuery, TaskRow,
+    Blob, ClockMark, CommitError, Damage, Group, JournalRow, Kept, OutboxRow, Purge, Reader,
+    Recovered, Store, StoreError, TaskQuery, TaskRow,
 };
 
 /// How a coming commit fails.
@@ -200,7 +200,7 @@ impl Ledger {
             self.tasks.values().filter(|row| row.living).map(|row| row.root).collect();
         let wanted = |row: &&TaskRow| row.is_hot() || roots.contains(&row.root);
         Recovered {
-            tasks: self.tasks.values().filter(wanted).cloned().collect(),
+            tasks: self.tasks.values().filter(wanted).map(Kept::from).collect(),
             outbox: self.outbox.values().filter(|row| row.is_open()).cloned().collect(),
             keys: self.keys.iter().map(|(key, id)| (*key, *id)).collect(),
             head: self.head,

@@ -1,6 +1,7 @@
 //! Which effects are under way: one per key, across rebuilds. An effect that could not be performed cools
 //! down before it is tried again.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -32,16 +33,14 @@ impl Flights {
     /// Adds an effect to a group, unless it is under way, cools down, or must wait for another.
     pub(super) fn want(&mut self, effect: Effect, out: &mut Vec<Effect>) {
         let key = effect.key();
-        if self.air.contains_key(&key)
-            || self.cooling.get(&key).is_some_and(|(until, _)| *until > 0)
-        {
+        let cools = self.cooling.get(&key).is_some_and(|(until, _)| *until > 0);
+        if cools || self.comes_too_early(&effect) {
             return;
         }
-        if self.comes_too_early(&effect) {
-            return;
+        if let Entry::Vacant(free) = self.air.entry(key) {
+            free.insert(Flight::Pending);
+            out.push(effect);
         }
-        self.air.insert(key, Flight::Pending);
-        out.push(effect);
     }
 
     /// An abort must not overtake what it is to end; an opening may bring the first prompt itself.

@@ -470,6 +470,42 @@ fn u4_what_was_read_while_its_debrief_waits_for_another_turn_is_not_told_again()
 }
 
 #[test]
+fn g7_an_answer_without_words_is_one_and_the_room_has_one_line_in_its_place() {
+    for origin in [None, Some(GROUP)] {
+        let mut stage = Stage::new();
+        let (chat, child, debrief) = owed(&mut stage, origin);
+        stage.start(chat);
+        stage.answer(chat, "");
+        assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Settled);
+        stage.advance(HOUR);
+        assert_eq!(stage.task(chat).generation, 2, "it was told, and is not told again");
+        let line =
+            format!("Background task done: child ({child}) [E_COMPLETION_TELEMETRY_FALLBACK]");
+        let lines: Vec<String> = stage.room().into_iter().map(|(_, line)| line).collect();
+        assert_eq!(lines, origin.map(|_| line).into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn u3_a_debrief_that_has_its_turn_again_waits_for_all_who_speak() {
+    let mut stage = Stage::new();
+    let (chat, _, debrief) = owed(&mut stage, None);
+    fails(&mut stage, chat);
+    stage.turn_runs(chat, "one");
+    stage.speak(chat, "two");
+    // Its time has come, and both could begin.
+    stage.advance(HOUR);
+    stage.answer(chat, "yes");
+    stage.start(chat);
+    assert_eq!(stage.prompt_of_turn(chat), "two", "a person goes first");
+    stage.answer(chat, "yes");
+    stage.start(chat);
+    assert_eq!(stage.task(chat).turn.kind, homing_core::words::TurnKind::Debrief);
+    stage.answer(chat, "it is done");
+    assert_eq!(stage.debrief_state(debrief.id), DeliveryState::Settled);
+}
+
+#[test]
 fn whoever_names_the_carrying_task_as_parent_means_the_conversation() {
     let mut stage = Stage::new();
     let (chat, parent) = stage.converse(task("chat"));

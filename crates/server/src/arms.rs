@@ -138,9 +138,10 @@ async fn closes(closing: &mut watch::Receiver<bool>) {
 }
 
 fn written(order: &Order) -> String {
-    let Order { id, method, path, body, between, stores } = order;
+    let Order { id, method, path, then, body, between, stores } = order;
     let order = json!({
-        "id": id, "method": method, "path": path, "body": body, "between": between, "stores": stores,
+        "id": id, "method": method, "path": path, "then": then, "body": body, "between": between,
+        "stores": stores,
     });
     stream::aside("order", &order)
 }

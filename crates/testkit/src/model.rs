@@ -74,6 +74,8 @@ const SESSIONS: [&str; 3] = ["x-session-affinity", "x-claude-code-session-id", "
 #[derive(Debug, Clone, Default)]
 pub struct Model {
     log: Arc<Mutex<Vec<Heard>>>,
+    /// What it does besides when it is told something, by what that holds.
+    when: Arc<Mutex<Vec<(String, String)>>>,
     port: u16,
 }
 
@@ -81,7 +83,7 @@ impl Model {
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
-        let model = Self { log: Arc::default(), port };
+        let model = Self { port, ..Self::default() };
         let routes = Router::new()
             .route("/v1/messages", post(messages))
             .route("/v1/messages/count_tokens", post(counted))
@@ -97,16 +99,17 @@ impl Model {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    fn heard(&self) -> MutexGuard<'_, Vec<Heard>> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What was asked so far, in order.
     pub fn log(&self) -> Vec<Heard> {
-        self.heard().clone()
+        lock(&self.log).clone()
     }
 
-    fn note(&self, headers: &HeaderMap, body: &Value, asked: &Asked) {
+    /// For what is told by one who gives no lines of a script: prompts that hold `words` end with these.
+    pub fn when(&self, words: &str, lines: &str) {
+        lock(&self.when).push((words.to_owned(), lines.to_owned()));
+    }
+
+    fn note(&self, headers: &HeaderMap, body: &Value, asked: &mut Asked) {
         let session = SESSIONS.iter().find_map(|name| headers.get(*name)?.to_str().ok());
         let tools = body["tools"].as_array().into_iter().flatten();
         let name = |tool: &Value| {
@@ -115,8 +118,17 @@ impl Model {
         };
         let tools = tools.filter_map(name).collect();
         let session = session.map(str::to_owned);
-        self.heard().push(Heard { session, asked: asked.clone(), tools });
+        lock(&self.log).push(Heard { session, asked: asked.clone(), tools });
+        for (words, lines) in &*lock(&self.when) {
+            if asked.prompt.contains(words) {
+                asked.prompt = format!("{}\n{lines}", asked.prompt);
+            }
+        }
     }
+}
+
+fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The text of a message, however it is said.
@@ -133,15 +145,15 @@ fn text(content: &Value) -> String {
 
 async fn messages(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let asked = anthropic::read(&body);
-    model.note(&headers, &body, &asked);
+    let mut asked = anthropic::read(&body);
+    model.note(&headers, &body, &mut asked);
     answer(anthropic::reply(&asked))
 }
 
 async fn completions(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let asked = openai::read(&body);
-    model.note(&headers, &body, &asked);
+    let mut asked = openai::read(&body);
+    model.note(&headers, &body, &mut asked);
     answer(openai::reply(&asked))
 }
 

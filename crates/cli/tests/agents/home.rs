@@ -22,8 +22,16 @@ impl Home {
         Self::with(port, "")
     }
 
+    /// One in a directory of this making.
+    pub fn within(dir: TempDir, settings: &str) -> Self {
+        Self::made(dir, 0, settings)
+    }
+
     fn with(port: u16, settings: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::made(tempfile::tempdir().unwrap(), port, settings)
+    }
+
+    fn made(dir: TempDir, port: u16, settings: &str) -> Self {
         let text = format!("[http]\nlisten = \"127.0.0.1:{port}\"\n{settings}");
         fs::write(dir.path().join("homing.toml"), text).unwrap();
         Self { dir }

@@ -212,6 +212,8 @@ impl<'w> Case<'w> {
         if let Some(debrief) = debrief.filter(|debrief| debrief.answer.is_none()) {
             match task.state {
                 State::Completed => self.answered(task, debrief),
+                // It heard it, and had nothing to say.
+                State::Failed if task.cause == Some(Cause::Empty) => self.answered(task, debrief),
                 // Whoever stopped it has seen it.
                 State::Cancelled if task.cause == Some(Cause::Asked) => self.settle(debrief),
                 State::Cancelled

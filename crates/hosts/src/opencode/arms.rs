@@ -52,6 +52,17 @@ impl Arm {
         serde_json::from_slice(&body).map_err(|why| Trouble::Odd { why: why.to_string() })
     }
 
+    /// As `get`, and then more, for one answer: a request costs a way there and back.
+    pub(super) async fn get_then<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        then: [&str; 2],
+    ) -> Result<T, Trouble> {
+        let then = then.map(str::to_owned).into();
+        let body = self.ask(Order { then, ..order("GET", path) }).await?;
+        serde_json::from_slice(&body).map_err(|why| Trouble::Odd { why: why.to_string() })
+    }
+
     /// Prompts a session unless a turn of it runs or begins; done when the prompt is stored. False: not now.
     pub(super) async fn prompt(
         &self,
@@ -109,7 +120,7 @@ impl Arm {
 
 fn order(method: &'static str, path: &str) -> Order {
     let path = path.to_owned();
-    Order { id: 0, method, path, body: None, between: None, stores: None }
+    Order { id: 0, method, path, then: Vec::new(), body: None, between: None, stores: None }
 }
 
 fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {

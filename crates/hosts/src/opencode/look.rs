@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::errors::short;
-use super::http::Trouble;
+use super::http::{Door, Trouble};
 use super::server::Server;
 use super::turn::{self, Message, Stopped, Turn};
 use super::{KNOWN, OpenCode, ids};
@@ -132,25 +132,12 @@ impl OpenCode {
         // In this order: a session that is not busy has written down what it did.
         let before = busy(door.get(&format!("/session/status?{query}")).await?, session);
         let path = format!("/session/{}", escaped(session));
-        let (permissions, questions, todos) = (
-            format!("/permission?{query}"),
-            format!("/question?{query}"),
-            format!("{path}/todo?{query}"),
-        );
-        let messages = format!("{path}/message?{query}");
-        let (messages, permissions, questions, todos) = tokio::join!(
+        let (messages, todos) = (format!("{path}/message?{query}"), format!("{path}/todo?{query}"));
+        let (messages, todos, mut asks) = tokio::join!(
             door.get::<Vec<Message>>(&messages),
-            door.get::<Value>(&permissions),
-            door.get::<Value>(&questions),
             door.get::<Value>(&todos),
+            asks(&server.door, &known, before),
         );
-        let asks = permissions.ok().zip(questions.ok()).map(|(permissions, questions)| {
-            let of = |list: &Value, seen: fn(&Value) -> Option<AskSeen>| -> Vec<AskSeen> {
-                let ours = |ask: &&Value| ask["sessionID"] == session;
-                list.as_array().into_iter().flatten().filter(ours).filter_map(seen).collect()
-            };
-            [of(&permissions, permission), of(&questions, question)].concat()
-        });
         let todos = todos.ok().map(|todos| open_todos(&todos));
         let messages = match messages {
             Ok(messages) => messages,
@@ -176,6 +163,7 @@ impl OpenCode {
         if before == Tri::No && seen.record == TurnRecord::Open {
             // It may have begun after the status was read.
             busy_now = busy(door.get(&format!("/session/status?{query}")).await?, session);
+            asks = self::asks(door, &known, busy_now).await;
         }
         let spent = turn::spent(&messages, task, fence.attempt);
         let same_host = same_host(server, &seen, busy_now);
@@ -184,6 +172,22 @@ impl OpenCode {
         let fact = told(seen, busy_now, same_host, error, asks, todos);
         Ok(Sight { fence, fact, spent: Some(spent), dropped })
     }
+}
+
+/// What a session asks; none where that cannot be told. One that is not busy asks nothing: who asks waits for the answer.
+async fn asks(door: &Door, session: &Session, busy: Tri) -> Option<Vec<AskSeen>> {
+    if busy == Tri::No {
+        return Some(Vec::new());
+    }
+    let query = session.query();
+    let (permissions, questions) = (format!("/permission?{query}"), format!("/question?{query}"));
+    let (permissions, questions) =
+        tokio::join!(door.get::<Value>(&permissions), door.get::<Value>(&questions));
+    let of = |list: &Value, seen: fn(&Value) -> Option<AskSeen>| -> Vec<AskSeen> {
+        let ours = |ask: &&Value| ask["sessionID"] == *session.id;
+        list.as_array().into_iter().flatten().filter(ours).filter_map(seen).collect()
+    };
+    Some([of(&permissions.ok()?, permission), of(&questions.ok()?, question)].concat())
 }
 
 /// The turn, and its prompt. In a session that we did not make, and never prompted, the last prompt is the turn's.

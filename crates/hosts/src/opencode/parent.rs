@@ -145,13 +145,13 @@ impl OpenCode {
             Some(place) => place.query(),
             None => self.keep(arm.get(&path).await?).query(),
         };
-        // In this order: a session that is not busy has written down what it did.
-        let status = arm.get::<Value>(&format!("/session/status?{query}")).await?;
-        let busy = busy(status, session);
+        // In this order: a session that is not busy has written down what it did. And the session anew: what was undone stands
+        // in it.
         let messages = format!("{path}/message?limit={SEEN}&{query}");
-        // Asked for anew: what was undone stands in it.
-        let (known, messages) = tokio::join!(arm.get::<Session>(&path), arm.get(&messages));
-        Ok(Stand { session: Arc::new(known?), busy, messages: messages? })
+        let status = format!("/session/status?{query}");
+        let all = arm.get_then(&status, [&path, &messages]).await?;
+        let (status, known, messages): (Value, Session, Vec<Message>) = all;
+        Ok(Stand { session: Arc::new(known), busy: busy(status, session), messages })
     }
 
     /// As `stand`; one whose last record is about to be closed is seen once more.

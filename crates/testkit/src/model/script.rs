@@ -10,6 +10,7 @@
 //! @no-finish                ends the stream without saying how it ended
 //! @length                   ends because it was too long
 //! @empty                    ends well with nothing said
+//! @silent                   says the token by which one who is told something stays silent
 //! @status CODE [SECONDS]    refuses with this status; SECONDS: when to try again
 //! @overflow                 refuses because the prompt is too long
 //! @for MODEL                what follows is for this model alone, up to the next `@for`; `@for *`: for every one
@@ -50,6 +51,7 @@ pub fn acts(prompt: &str, results: usize, model: &str) -> Vec<Act> {
         }
         let act = match word {
             "@say" => Act::Say(rest.to_owned()),
+            "@silent" => Act::Say(token(prompt)),
             "@tool" | "@loop" => tool(rest),
             "@delay" => Act::Delay(rest.parse().unwrap_or(0)),
             "@stall" => Act::Stall,
@@ -81,6 +83,13 @@ pub fn acts(prompt: &str, results: usize, model: &str) -> Vec<Act> {
     }
     let last = parts.len() - 1;
     parts.swap_remove(results.min(last))
+}
+
+/// As it stands in the prompt.
+fn token(prompt: &str) -> String {
+    let from = prompt.find("[[silent:").map(|at| &prompt[at..]);
+    let whole = from.and_then(|from| from.split_inclusive("]]").next());
+    whole.unwrap_or_default().to_owned()
 }
 
 fn tool(rest: &str) -> Act {
@@ -119,6 +128,8 @@ mod tests {
         assert_eq!(acts_of(prompt, 2), [say("three")]);
         assert_eq!(acts_of(prompt, 9), [say("three")]);
         assert_eq!(acts_of("Hello.", 0), [say("ok")]);
+        let silent = "Or answer [[silent:n1]] alone.\n@silent";
+        assert_eq!(acts_of(silent, 0), [say("[[silent:n1]]")]);
         let endless = "@loop same {}\n@say never";
         assert_eq!(acts_of(endless, 0), acts_of(endless, 40));
         assert_eq!(acts_of("@status 429 7", 0), [Act::Status { code: 429, after: Some(7) }]);

@@ -9,16 +9,16 @@ use crate::opencode::conversations::chat::Chat;
 use crate::opencode::scene::{Scene as OpenCode, waits};
 
 /// A conversation whose tasks are told in a thread of a room.
-struct Group {
-    scene: Scene,
-    opencode: OpenCode,
-    chat: Chat,
-    room: String,
-    root: String,
+pub struct Group {
+    pub scene: Scene,
+    pub opencode: OpenCode,
+    pub chat: Chat,
+    pub room: String,
+    pub root: String,
 }
 
 impl Group {
-    fn new(settings: &str) -> Self {
+    pub fn new(settings: &str) -> Self {
         let scene = Scene::new();
         let room = scene.room();
         let root = scene.person.say(&room, "Do the tests pass?");
@@ -32,11 +32,11 @@ impl Group {
     }
 
     /// Everything the bot ever said in the room.
-    fn heard(&self) -> Vec<String> {
+    pub fn heard(&self) -> Vec<String> {
         self.scene.person.heard(&self.room)
     }
 
-    fn telemetry(&self, task: &str) -> usize {
+    pub fn telemetry(&self, task: &str) -> usize {
         let said = self.opencode.home.homing(["events"]).stdout;
         let lines = String::from_utf8(said).unwrap();
         let id = self.opencode.show(task)["id"].as_str().unwrap().to_owned();

@@ -3,6 +3,7 @@
 mod bot;
 mod conversations;
 mod daemon;
+mod group;
 mod kills;
 mod room;
 mod scene;

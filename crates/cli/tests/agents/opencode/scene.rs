@@ -28,15 +28,21 @@ impl Scene {
 
     /// With more settings.
     pub fn with(settings: &str) -> Self {
+        Self::within("", settings)
+    }
+
+    /// In directories whose names begin so.
+    pub fn within(name: &str, settings: &str) -> Self {
         let runtime = Runtime::new().unwrap();
         let model = runtime.block_on(Model::start()).unwrap();
-        let agent = tempfile::tempdir().unwrap();
+        let dir = || tempfile::Builder::new().prefix(name).tempdir().unwrap();
+        let agent = dir();
         let place = Place::make(agent.path(), &model.url()).unwrap();
         let settings = format!(
             "[opencode]\ncommand = [{:?}]\n{settings}",
             place.script().display().to_string()
         );
-        Self { home: Home::new(&settings), place, model, agent, _runtime: runtime }
+        Self { home: Home::within(dir(), &settings), place, model, agent, _runtime: runtime }
     }
 
     /// Puts the plugin into OpenCode's settings.

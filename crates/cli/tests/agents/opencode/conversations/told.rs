@@ -3,7 +3,7 @@
 use homing_core::wire::TurnEvent;
 
 use super::super::program::sends;
-use super::super::scene::{Scene, waits};
+use super::super::scene::{Scene, runs, waits};
 use super::super::server::until;
 use super::chat::{Chat, text};
 
@@ -52,6 +52,19 @@ fn u1_u2_what_was_sent_out_in_turn_1_is_told_in_a_turn_of_its_own_and_turn_2_say
         assert_eq!(chat.ask(&format!("@say {n} it is")), format!("{n} it is"));
     }
     assert_eq!(chat.debriefs().len(), 1, "once");
+}
+
+#[test]
+fn g23_homes_and_places_with_spaces_and_more_than_ascii_are_as_good_as_others() {
+    let scene = Scene::within("ein Ört für Tauben ", "");
+    scene.set_up([]);
+    let chat = Chat::open(&scene, None);
+    let child = runs("echo gurr > 'ein Blätt'", "@say gurr");
+    assert_eq!(chat.ask(&format!("{}@say sent", sends("Brieftaube №1", &child))), "sent");
+    until_settled(&scene, "Brieftaube №1");
+    assert_eq!(scene.result("Brieftaube №1"), "gurr");
+    let sheet = std::fs::read_to_string(scene.place.work().join("ein Blätt")).unwrap();
+    assert_eq!((&*sheet, chat.debriefs().len()), ("gurr\n", 1));
 }
 
 #[test]
@@ -110,7 +123,7 @@ fn two_rounds(gate: &std::path::Path, say: &str) -> String {
 }
 
 #[test]
-fn u1_u5_children_that_end_in_the_middle_of_a_turn_are_told_after_all_who_wait() {
+fn u1_u5_g19_children_that_end_in_the_middle_of_a_turn_are_told_after_all_who_wait() {
     let scene = scene();
     let [one, two, second, last] = ["one", "two", "second", "last"].map(|name| scene.gate(name));
     let chat = Chat::open(&scene, None);

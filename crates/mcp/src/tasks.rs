@@ -176,10 +176,13 @@ impl Call<'_> {
             });
             cancelled.push(done.await?);
         }
-        let next =
-            "a task that is stopping has not ended yet: background_output shows when it has."
-                .to_owned();
-        let told = Cancelled { cancelled, next };
+        let next = match cancelled.iter().all(|task| task.already_ended) {
+            true => "background_list shows what runs, with all=true also what has ended.",
+            false => {
+                "a task that is stopping has not ended yet: background_output shows when it has."
+            }
+        };
+        let told = Cancelled { cancelled, next: next.to_owned() };
         Ok(Answer::new(&told, told.words()))
     }
 

@@ -19,10 +19,15 @@ pub struct Group {
 
 impl Group {
     pub fn new(settings: &str) -> Self {
+        Self::with(|before| format!("{before}{settings}"))
+    }
+
+    /// With settings made of the scene's.
+    pub fn with(settings: impl FnOnce(String) -> String) -> Self {
         let scene = Scene::new();
         let room = scene.room();
         let root = scene.person.say(&room, "Do the tests pass?");
-        let opencode = OpenCode::with(&format!("{}{settings}", scene.settings()));
+        let opencode = OpenCode::with(&settings(scene.settings()));
         let chat = Chat::open(&opencode, Some(&format!("thread:team/{room}#{root}")));
         Self { scene, opencode, chat, room, root }
     }

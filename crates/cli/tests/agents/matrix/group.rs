@@ -23,6 +23,12 @@ impl Group {
         until("the receipt", || state().then_some(()));
     }
 
+    /// Sends one out, and says what the parent does when it is told of its end.
+    fn child(&self, name: &str, then: &str) {
+        self.opencode.model.when(&format!("\"{name}\"\n   completed"), then);
+        assert_eq!(self.chat.ask(&format!("{}@say sent", sends(name, "@say done"))), "sent");
+    }
+
     /// A command of the conversation's.
     fn command(&self, name: &str, script: &str) {
         let mut launch = self.opencode.home.command();
@@ -92,10 +98,8 @@ fn g3_a_child_whose_time_is_up_is_spoken_of_by_the_parent_who_has_what_it_said()
 #[test]
 fn g7_g9_a_silent_parent_is_left_alone_one_without_words_or_gone_is_spoken_for_once() {
     let group = Group::new("");
-    // What the parent does when it is told of it.
     let child = |name: &str, then: &str| {
-        group.opencode.model.when(&format!("\"{name}\"\n   completed"), then);
-        assert_eq!(group.chat.ask(&format!("{}@say sent", sends(name, "@say done"))), "sent");
+        group.child(name, then);
         group.until_settled(name);
     };
     child("quiet", "@silent");
@@ -118,6 +122,22 @@ fn g7_g9_a_silent_parent_is_left_alone_one_without_words_or_gone_is_spoken_for_o
     assert!(heard[1].contains("[E_SESSION_NOT_FOUND]"), "{heard:?}");
     let left = group.opencode.home.homing(["output", "left"]).stdout;
     assert_eq!(left, b"done\n", "the result is kept");
+}
+
+#[test]
+fn g8_a_parent_whose_turns_all_fail_is_spoken_for_once_and_the_result_is_kept() {
+    let soon =
+        |settings: String| settings.replace("[delivery]\n", "[delivery]\nhandshake = \"3s\"\n");
+    let group = Group::with(soon);
+    group.child("tests", "@status 401");
+    until_room(&group.opencode.home, "tests", "settled");
+    let heard = group.heard();
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert!(heard[0].contains("[E_TASK_REGISTRY_HANDSHAKE_FAILED]"), "{heard:?}");
+    assert!(group.chat.debriefs().len() > 1, "it was tried more than once");
+    let shown = group.opencode.show("tests");
+    assert_eq!(shown["delivery"]["code"], "E_TASK_REGISTRY_HANDSHAKE_FAILED", "{shown}");
+    assert_eq!(group.opencode.result("tests"), "done");
 }
 
 #[test]

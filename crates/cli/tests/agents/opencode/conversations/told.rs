@@ -1,6 +1,7 @@
 //! The next-turn leak, as a story, and its variations.
 
 use homing_core::wire::TurnEvent;
+use homing_testkit::opencode::calls;
 
 use super::super::program::sends;
 use super::super::scene::{Scene, runs, waits};
@@ -52,6 +53,21 @@ fn u1_u2_what_was_sent_out_in_turn_1_is_told_in_a_turn_of_its_own_and_turn_2_say
         assert_eq!(chat.ask(&format!("@say {n} it is")), format!("{n} it is"));
     }
     assert_eq!(chat.debriefs().len(), 1, "once");
+}
+
+#[test]
+fn u6_a_stop_of_what_has_ended_says_so() {
+    let scene = scene();
+    let chat = Chat::open(&scene, None);
+    assert_eq!(chat.ask(&format!("{}@say sent", sends("errand", "@say done"))), "sent");
+    until_settled(&scene, "errand");
+    let id = scene.show("errand")["id"].clone();
+    let stop = calls("background_cancel", &serde_json::json!({"task_id": id}));
+    assert_eq!(chat.ask(&format!("{stop}@say I see")), "I see");
+    let told = scene.model.log().pop().unwrap().asked.told;
+    assert!(told.contains("completed (it had ended before)"), "{told}");
+    assert!(!told.contains("stopping"), "nothing is: {told}");
+    assert_eq!(scene.end("errand").0, "completed");
 }
 
 #[test]

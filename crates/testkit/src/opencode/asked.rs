@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-const WITHIN: Duration = Duration::from_secs(30);
+const WITHIN: Duration = Duration::from_secs(120);
 const SOON: Duration = Duration::from_secs(1);
 
 /// Looks again and again, for a time that nothing honest takes.

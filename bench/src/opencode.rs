@@ -72,10 +72,6 @@ impl Stage {
 
 pub fn measure(table: &mut Table) {
     let (homing, shares, daemon) = homing();
-    println!("late {:?} shares {:?} {daemon}", homing[0][0].late, shares);
-    if shares.len() < 1000 {
-        return;
-    }
     let own = others(Who::Own, &BATCHES);
     let peer = others(Who::Peer, &FEW);
     for (n, (count, _)) in BATCHES.iter().enumerate() {

@@ -105,7 +105,7 @@ fn n10_fifty_that_end_together_are_one_debrief_and_one_message() {
 }
 
 /// The number of lines of a kind that speak of this.
-fn lines(group: &Group, kind: &str, of: impl Fn(&Value) -> bool) -> usize {
+pub fn lines(group: &Group, kind: &str, of: impl Fn(&Value) -> bool) -> usize {
     let said = group.opencode.home.homing(["events"]).stdout;
     let said = String::from_utf8(said).unwrap();
     let parsed = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

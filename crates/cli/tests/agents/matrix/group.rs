@@ -1,12 +1,14 @@
 //! What else a group is spared or told, all of it real: a conversation on OpenCode, its children, a homeserver.
 
+use std::path::Path;
+
 use homing_testkit::opencode::{sends, until};
 use serde_json::Value;
 
-use super::conversations::Group;
+use super::conversations::{Group, lines};
 use super::scene::until_room;
 use crate::opencode::conversations::chat::Chat;
-use crate::opencode::scene::waits;
+use crate::opencode::scene::{runs, waits};
 
 impl Group {
     fn parent(&self) -> String {
@@ -83,7 +85,7 @@ fn g3_a_child_whose_time_is_up_is_spoken_of_by_the_parent_who_has_what_it_said()
     assert_eq!(group.chat.ask("@say begin"), "begin");
     let gate = group.opencode.gate("never");
     let prompt = format!("@say half of it\n{}", waits(&gate, "@say all of it"));
-    group.opencode.launch("tests", ["--parent", &group.parent(), "--timeout", "12s"], &prompt);
+    group.opencode.launch("tests", ["--parent", &group.parent(), "--timeout", "30s"], &prompt);
     until_room(&group.opencode.home, "tests", "settled");
     assert_eq!(group.opencode.show("tests")["state"], "timed_out");
     // Word for word what the parent said, and that knew what had come.
@@ -127,7 +129,7 @@ fn g7_g9_a_silent_parent_is_left_alone_one_without_words_or_gone_is_spoken_for_o
 #[test]
 fn g8_a_parent_whose_turns_all_fail_is_spoken_for_once_and_the_result_is_kept() {
     let soon =
-        |settings: String| settings.replace("[delivery]\n", "[delivery]\nhandshake = \"3s\"\n");
+        |settings: String| settings.replace("[delivery]\n", "[delivery]\nhandshake = \"15s\"\n");
     let group = Group::with(soon);
     group.child("tests", "@status 401");
     until_room(&group.opencode.home, "tests", "settled");
@@ -138,6 +140,47 @@ fn g8_a_parent_whose_turns_all_fail_is_spoken_for_once_and_the_result_is_kept() 
     let shown = group.opencode.show("tests");
     assert_eq!(shown["delivery"]["code"], "E_TASK_REGISTRY_HANDSHAKE_FAILED", "{shown}");
     assert_eq!(group.opencode.result("tests"), "done");
+}
+
+/// A script whose links each send the next one out, and the last one waits at a gate.
+fn chain(group: &Group, links: usize, gate: &Path) -> String {
+    let (home, script) = (&group.opencode.home, group.opencode.file("link.sh"));
+    let homing = home.command().get_program().to_str().unwrap().to_owned();
+    let (path, work) = (script.display(), group.opencode.place.work());
+    let call = format!(r#"{{"command":"sh {path} %d","description":"sends the next"}}"#);
+    let text = format!(
+        "n=$(($1 + 1))\n[ $n -le {links} ] || exec sh -c \"read x < '{}'\"\n\
+         prompt=$(printf 'Go on.\\n@tool bash {call}\\n@say sent' $n)\n\
+         exec '{homing}' launch --host opencode --delegate --cwd '{}' --name link$n \"$prompt\"\n",
+        gate.display(),
+        work.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    runs(&format!("sh {path} 0"), "@say sent")
+}
+
+#[test]
+fn g12_a_chain_of_ten_comes_home_link_by_link_each_once_and_a_circle_is_refused() {
+    let group = Group::new("[limits]\ndepth = 12\n[concurrency]\ndefault = 12\n");
+    let gate = group.opencode.gate("gate");
+    assert_eq!(group.chat.ask(&chain(&group, 10, &gate)), "sent");
+    until("the last link", || group.opencode.is_there("link10"));
+    let (first, last) = (group.opencode.show("link1"), group.opencode.show("link10"));
+    let below = format!("task:{}", last["id"].as_str().unwrap());
+    let session = first["session"]["id"].as_str().unwrap();
+    let mut circle = group.opencode.home.command();
+    let said = circle.args(["adopt", "opencode", session, "--parent", &below]).output().unwrap();
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("E_LINEAGE_CYCLE"), "{said}");
+    group.opencode.open(&gate);
+    until_room(&group.opencode.home, "link1", "settled");
+    for n in 1..=10 {
+        let link = group.opencode.show(&format!("link{n}"));
+        let told = (&link["state"], &link["delivery"]["state"], &link["depth"]);
+        assert_eq!(told, (&"completed".into(), &"settled".into(), &(n - 1).into()), "{link}");
+    }
+    assert_eq!(lines(&group, "sealed", |_| true), 10, "one debrief for each link");
+    assert_eq!((group.heard(), group.said().len()), (group.said(), 1));
 }
 
 #[test]

@@ -106,8 +106,8 @@ class Arm {
       const client = [...this.clients.values()].at(-1)
       const body = order.body ? { body: JSON.parse(order.body), headers: { "content-type": "application/json" } } : {}
       const { data, error, response } = await client._client.request({ method: order.method, url: order.path, ...body })
-      if (response.ok && order.then.length) {
-        const rest = await Promise.all(order.then.map((url) => client._client.request({ method: "GET", url })))
+      if (response.ok && order.next.length) {
+        const rest = await Promise.all(order.next.map((url) => client._client.request({ method: "GET", url })))
         const bad = rest.find((one) => !one.response.ok)
         return bad ? await tell(bad.response.status, bad.error) : await tell(200, [data, ...rest.map((one) => one.data)])
       }

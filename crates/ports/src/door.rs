@@ -72,8 +72,8 @@ pub struct Order {
     pub id: u64,
     pub method: &'static str,
     pub path: String,
-    /// What is then got, all at once; the answer is a list, with the first one's before theirs.
-    pub then: Vec<String>,
+    /// What is got after it, all at once; the answer is a list then, with the first one's before theirs.
+    pub next: Vec<String>,
     /// JSON.
     pub body: Option<String>,
     /// Not while a turn of this session runs, or begins.

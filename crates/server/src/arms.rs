@@ -138,9 +138,9 @@ async fn closes(closing: &mut watch::Receiver<bool>) {
 }
 
 fn written(order: &Order) -> String {
-    let Order { id, method, path, then, body, between, stores } = order;
+    let Order { id, method, path, next, body, between, stores } = order;
     let order = json!({
-        "id": id, "method": method, "path": path, "then": then, "body": body, "between": between,
+        "id": id, "method": method, "path": path, "next": next, "body": body, "between": between,
         "stores": stores,
     });
     stream::aside("order", &order)

@@ -109,7 +109,7 @@ impl Model {
         lock(&self.when).push((words.to_owned(), lines.to_owned()));
     }
 
-    fn note(&self, headers: &HeaderMap, body: &Value, asked: &mut Asked) {
+    fn note(&self, headers: &HeaderMap, body: &Value, asked: &Asked) {
         let session = SESSIONS.iter().find_map(|name| headers.get(*name)?.to_str().ok());
         let tools = body["tools"].as_array().into_iter().flatten();
         let name = |tool: &Value| {
@@ -119,11 +119,16 @@ impl Model {
         let tools = tools.filter_map(name).collect();
         let session = session.map(str::to_owned);
         lock(&self.log).push(Heard { session, asked: asked.clone(), tools });
+    }
+
+    /// With the lines that it was given for such a prompt.
+    fn scripted(&self, mut asked: Asked) -> Asked {
         for (words, lines) in &*lock(&self.when) {
             if asked.prompt.contains(words) {
                 asked.prompt = format!("{}\n{lines}", asked.prompt);
             }
         }
+        asked
     }
 }
 
@@ -145,16 +150,16 @@ fn text(content: &Value) -> String {
 
 async fn messages(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let mut asked = anthropic::read(&body);
-    model.note(&headers, &body, &mut asked);
-    answer(anthropic::reply(&asked))
+    let asked = anthropic::read(&body);
+    model.note(&headers, &body, &asked);
+    answer(anthropic::reply(&model.scripted(asked)))
 }
 
 async fn completions(State(model): State<Model>, headers: HeaderMap, body: Bytes) -> Response {
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let mut asked = openai::read(&body);
-    model.note(&headers, &body, &mut asked);
-    answer(openai::reply(&asked))
+    let asked = openai::read(&body);
+    model.note(&headers, &body, &asked);
+    answer(openai::reply(&model.scripted(asked)))
 }
 
 async fn counted() -> Response {

@@ -14,21 +14,17 @@ pub struct Home {
 
 impl Home {
     pub fn new(settings: &str) -> Self {
-        Self::with(0, settings)
+        Self::within(tempfile::tempdir().unwrap(), settings)
     }
 
     /// One whose daemon always listens at the same port.
     pub fn at(port: u16) -> Self {
-        Self::with(port, "")
+        Self::made(tempfile::tempdir().unwrap(), port, "")
     }
 
     /// One in a directory of this making.
     pub fn within(dir: TempDir, settings: &str) -> Self {
         Self::made(dir, 0, settings)
-    }
-
-    fn with(port: u16, settings: &str) -> Self {
-        Self::made(tempfile::tempdir().unwrap(), port, settings)
     }
 
     fn made(dir: TempDir, port: u16, settings: &str) -> Self {

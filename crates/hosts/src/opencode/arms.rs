@@ -48,18 +48,21 @@ pub(super) struct Arm {
 
 impl Arm {
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
-        let body = self.ask(order("GET", path)).await?;
-        serde_json::from_slice(&body).map_err(|why| Trouble::Odd { why: why.to_string() })
+        self.read(order("GET", path)).await
     }
 
-    /// As `get`, and then more, for one answer: a request costs a way there and back.
-    pub(super) async fn get_then<T: DeserializeOwned>(
+    /// As `get`, and after it more, for one answer: each order costs a way there and back.
+    pub(super) async fn get_all<T: DeserializeOwned>(
         &self,
         path: &str,
-        then: [&str; 2],
+        next: [&str; 2],
     ) -> Result<T, Trouble> {
-        let then = then.map(str::to_owned).into();
-        let body = self.ask(Order { then, ..order("GET", path) }).await?;
+        let next = next.map(str::to_owned).into();
+        self.read(Order { next, ..order("GET", path) }).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, order: Order) -> Result<T, Trouble> {
+        let body = self.ask(order).await?;
         serde_json::from_slice(&body).map_err(|why| Trouble::Odd { why: why.to_string() })
     }
 
@@ -120,7 +123,7 @@ impl Arm {
 
 fn order(method: &'static str, path: &str) -> Order {
     let path = path.to_owned();
-    Order { id: 0, method, path, then: Vec::new(), body: None, between: None, stores: None }
+    Order { id: 0, method, path, next: Vec::new(), body: None, between: None, stores: None }
 }
 
 fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -136,7 +136,7 @@ impl OpenCode {
         let (messages, todos, mut asks) = tokio::join!(
             door.get::<Vec<Message>>(&messages),
             door.get::<Value>(&todos),
-            asks(&server.door, &known, before),
+            asks(door, &known, before),
         );
         let todos = todos.ok().map(|todos| open_todos(&todos));
         let messages = match messages {

@@ -149,7 +149,7 @@ impl OpenCode {
         // in it.
         let messages = format!("{path}/message?limit={SEEN}&{query}");
         let status = format!("/session/status?{query}");
-        let all = arm.get_then(&status, [&path, &messages]).await?;
+        let all = arm.get_all(&status, [&path, &messages]).await?;
         let (status, known, messages): (Value, Session, Vec<Message>) = all;
         Ok(Stand { session: Arc::new(known), busy: busy(status, session), messages })
     }

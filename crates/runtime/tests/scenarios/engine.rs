@@ -251,27 +251,27 @@ fn r1_a_command_that_a_reboot_caught_while_it_was_started_is_not_started_again()
     }
 }
 
-/// So many rows that more than one core reads them.
-fn many_rows() -> Recovered {
+/// Rows as a start reads them.
+fn rows() -> Recovered {
     let mut engine = Engine::start(Memory::default(), Limits::default(), now());
     engine.take(Input::Launch { request: 1, id: id(), spec: spec(), reservation: None }, now());
     let task = engine.close().unwrap().tasks.pop().unwrap();
     let row = |n: u64| Task { id: TaskId::from_bits(n), ..task.clone() };
     let row = |n: u64| Kept::from(&codec::task_row(&row(n)));
-    Recovered { tasks: (0..20_000).map(row).collect(), ..Recovered::default() }
+    Recovered { tasks: (0..20).map(row).collect(), ..Recovered::default() }
 }
 
 #[test]
-fn r1_many_rows_come_back_in_their_order() {
-    let memory = codec::decode(many_rows()).unwrap();
+fn r1_rows_come_back_in_their_order() {
+    let memory = codec::decode(rows()).unwrap();
     let ids = memory.tasks.iter().map(|task| task.id);
-    assert!(ids.eq((0..20_000).map(TaskId::from_bits)));
+    assert!(ids.eq((0..20).map(TaskId::from_bits)));
 }
 
 #[test]
-fn r6_of_many_rows_the_one_that_cannot_be_read_is_named() {
-    for at in [0, 6_000, 19_999] {
-        let mut rows = many_rows();
+fn r6_of_all_rows_the_one_that_cannot_be_read_is_named() {
+    for at in [0, 6, 19] {
+        let mut rows = rows();
         rows.tasks[at].body[10] = 0;
         let told = codec::decode(rows).unwrap_err().to_string();
         assert!(told.contains(&TaskId::from_bits(at as u64).to_string()), "{told}");

@@ -28,7 +28,7 @@ impl Scene {
 
     /// With more settings.
     pub fn with(settings: &str) -> Self {
-        Self::within("", settings)
+        Self::within(".tmp", settings)
     }
 
     /// In directories whose names begin so.

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
+use homing_testkit::gate::Gate;
 use homing_testkit::model::Model;
 use homing_testkit::npm::{OH_MY_OPENAGENT, Programs};
 use homing_testkit::opencode::{Place, Program, calls, sends, words};
@@ -71,9 +71,9 @@ impl Stage {
 }
 
 pub fn measure(table: &mut Table) {
-    let (homing, shares, daemon) = homing();
-    let own = others(Who::Own, &BATCHES);
-    let peer = others(Who::Peer, &FEW);
+    let (homing, shares, daemon, all) = homing();
+    let (own, own_used) = others(Who::Own, &BATCHES);
+    let (peer, peer_used) = others(Who::Peer, &FEW);
     for (n, (count, _)) in BATCHES.iter().enumerate() {
         for (busy, manner) in [(0, "idle"), (1, "busy")] {
             let [ours, theirs, peers] = [&homing, &own, &peer].map(|all| &all[n][busy]);
@@ -122,10 +122,19 @@ pub fn measure(table: &mut Table) {
     let what = "OpenCode: homing's own share of that, less the time inside OpenCode";
     table.row(what, "p50 ≤ 10 ms, p99 ≤ 50 ms", &share.to_string(), Some(met));
     table.row("OpenCode: what the daemon used for it", "", &daemon, None);
+    let told = format!(
+        "with both OpenCodes and the daemon {all}; OpenCode's own mode: {own_used}; oh-my-openagent: {peer_used}"
+    );
+    table.row(
+        "OpenCode: what all processes used for it, models and looking on included",
+        "",
+        &told,
+        None,
+    );
 }
 
-/// All batches, homing's own part of each way home, and what the daemon used.
-fn homing() -> (Vec<[Seen; 2]>, Vec<f64>, String) {
+/// All batches, homing's own part of each way home, and what the daemon and all processes used.
+fn homing() -> (Vec<[Seen; 2]>, Vec<f64>, String, Used) {
     let stage = Stage::new();
     let settings = format!(
         "[concurrency]\ndefault = 20\n[opencode]\ncommand = [{:?}]\n\
@@ -141,19 +150,75 @@ fn homing() -> (Vec<[Seen; 2]>, Vec<f64>, String) {
     let warm = program.session();
     program.ask(&warm, &format!("{}@say sent", sends("warm", "@say warm")));
     program.debrief(&warm);
-    let before = daemon.computed().0;
+    let dirs = [stage.dir.path(), daemon.home()];
+    let (before, all_before) = (daemon.computed().0, Used::by(&dirs));
     let all = rounds(&stage, &program, Who::Homing, &BATCHES);
-    let tasks: usize = BATCHES.iter().map(|(count, times)| 2 * count * times).sum();
+    let tasks = tasks(&BATCHES);
+    let everybody = Used::by(&dirs).since(&all_before, tasks);
     let used = format!(
         "{:.1} ms of processor time a task (with its log at debug), {:.0} MB resident",
         (daemon.computed().0 - before) * 1e3 / tasks as f64,
         daemon.status("VmRSS") as f64 / 1024.0
     );
     let log = std::fs::read_to_string(daemon.home().join("daemon.log")).unwrap();
-    (all, shares(&log), used)
+    (all, shares(&log), used, everybody)
 }
 
-fn others(who: Who, batches: &[(usize, usize)]) -> Vec<[Seen; 2]> {
+/// How many tasks these are, with an idle and with a busy parent.
+fn tasks(batches: &[(usize, usize)]) -> usize {
+    batches.iter().map(|(count, times)| 2 * count * times).sum()
+}
+
+/// What processes used.
+#[derive(Debug, Clone, Copy, Default)]
+struct Used {
+    /// Milliseconds of processor time.
+    cpu: f64,
+    /// Bytes that are resident.
+    resident: f64,
+}
+
+impl Used {
+    /// All that have one of these directories in their environment.
+    fn by(dirs: &[&Path]) -> Self {
+        let mut sum = Self::default();
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
+            let environ = String::from_utf8_lossy(&read("environ")).into_owned();
+            if !dirs.iter().any(|dir| environ.contains(&*dir.to_string_lossy())) {
+                continue;
+            }
+            // After the name, which may hold anything: from the third field on.
+            let stat = String::from_utf8_lossy(&read("stat")).into_owned();
+            let fields: Vec<f64> = stat
+                .rsplit_once(')')
+                .map(|(_, rest)| rest.split(' ').skip(1))
+                .into_iter()
+                .flatten()
+                .map(|field| field.parse().unwrap_or_default())
+                .collect();
+            let field = |n: usize| fields.get(n - 3).copied().unwrap_or_default();
+            let (tick, page) =
+                (rustix::param::clock_ticks_per_second(), rustix::param::page_size());
+            sum.cpu += (field(14) + field(15)) * 1e3 / tick as f64;
+            sum.resident += field(24) * page as f64;
+        }
+        sum
+    }
+
+    /// For each of so many tasks since then; what is resident is all of it.
+    fn since(self, before: &Self, tasks: usize) -> Self {
+        Self { cpu: (self.cpu - before.cpu) / tasks as f64, ..self }
+    }
+}
+
+impl std::fmt::Display for Used {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.0} ms of processor time a task, {:.0} MB", self.cpu, self.resident / 1e6)
+    }
+}
+
+fn others(who: Who, batches: &[(usize, usize)]) -> (Vec<[Seen; 2]>, Used) {
     let stage = Stage::new();
     if who == Who::Peer {
         let plugin = Programs::of(OH_MY_OPENAGENT).unwrap().file("oh-my-openagent/dist/index.js");
@@ -161,7 +226,10 @@ fn others(who: Who, batches: &[(usize, usize)]) -> Vec<[Seen; 2]> {
     }
     let vars = [("OPENCODE_EXPERIMENTAL_BACKGROUND_SUBAGENTS", Path::new("true"))];
     let program = Program::start(&stage.place, if who == Who::Own { &vars } else { &[] });
-    rounds(&stage, &program, who, batches)
+    let dirs = [stage.dir.path()];
+    let before = Used::by(&dirs);
+    let all = rounds(&stage, &program, who, batches);
+    (all, Used::by(&dirs).since(&before, tasks(batches)))
 }
 
 fn rounds(
@@ -176,8 +244,7 @@ fn rounds(
         for time in 0..*times {
             let round = Round { program, who, count: *count, name: format!("{count}-{time}") };
             round.take(None, &mut seen[0]);
-            let gate = stage.dir.path().join(format!("gate-{count}-{time}"));
-            peers::done(Command::new("mkfifo").arg(&gate));
+            let gate = Gate::at(stage.dir.path().join(format!("gate-{count}-{time}"))).unwrap();
             round.take(Some(&gate), &mut seen[1]);
         }
         all.push(seen);
@@ -218,12 +285,12 @@ impl Round<'_> {
     }
 
     /// A busy parent waits for its gate until all have ended.
-    fn take(&self, gate: Option<&Path>, seen: &mut Seen) {
+    fn take(&self, gate: Option<&Gate>, seen: &mut Seen) {
         let session = self.program.session();
         // All are out, and an idle parent's turn is over, before the first of them ends.
         let delay = 800 + 500 * self.count;
         let launches: String = (0..self.count).map(|n| self.launch(n, delay)).collect();
-        let waits = gate.map(|gate| format!("read x < '{}'", gate.display()));
+        let waits = gate.map(Gate::wait);
         let waits = waits.map(|wait| json!({"command": wait, "description": "waits"}));
         let waits = waits.map(|wait| calls("bash", &wait)).unwrap_or_default();
         let began = spread::now();
@@ -235,7 +302,7 @@ impl Round<'_> {
         let mut last = until("all ends", || self.ends(&session));
         if let Some(gate) = gate {
             last = last.max(wall_ms());
-            std::fs::write(gate, "go\n").unwrap();
+            gate.open().unwrap();
             std::thread::sleep(HANDS_OFF); // sleep: nobody asks meanwhile
         }
         let told = until("a word", || self.told(&session, &asked, last));

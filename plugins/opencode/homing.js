@@ -16,14 +16,17 @@ const PATIENCE_MS = 10000 // how long a call tries to reach a daemon that is bei
 const REMEMBERED = 200
 const NOT_TWICE = ["background_send", "background_answer"]
 
+// Pictures and documents stand in a transcript as text, and are large; the daemon has no use for them.
+const withoutFiles = (key, value) => (key === "attachments" || (key === "url" && String(value).startsWith("data:")) ? undefined : value)
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
 
 class Arm {
   clients = new Map() // by directory
   files = new Map() // by directory: where this was loaded from
-  turns = new Map() // the last turn of each session, the last session last
+  turns = new Map() // the last turn of each session, when it began and its last prompt, the last session last
   busy = new Set() // sessions in which a turn runs, or begins
   working = new Set() // those of them that OpenCode calls busy
+  beginning = new Map() // by session: until a turn that was begun shows, or is none
   storing = new Map() // by message: who waits until it is stored
   bringing = new Map() // by session: until a debrief that is being brought is stored
   calls = new Set() // of our tools, whose answers are not stored yet
@@ -55,7 +58,7 @@ class Arm {
     for (let pause = PAUSE.first; ; pause = Math.min(pause * 2, PAUSE.most)) {
       try {
         const data = join(process.env.XDG_DATA_HOME || join(homedir(), ".local/share"), "opencode")
-        const hello = { data, directories: [...this.clients.keys()], sessions: [...this.turns.keys()] }
+        const hello = { data, directories: [...this.clients.keys()], sessions: this.sessions() }
         this.trying = new Promise((done) => this.waiting.push(done))
         const reply = await this.ask("", hello)
         if (reply.ok) {
@@ -71,6 +74,10 @@ class Arm {
       this.settle()
       await Promise.race([sleep(pause), new Promise((done) => (this.nudge = done))])
     }
+  }
+
+  sessions() {
+    return [...this.turns].map(([session, { turn, at, last }]) => ({ session, turn, at, last, runs: this.busy.has(session) }))
   }
 
   // It is connected, or it will not be for now.
@@ -98,7 +105,12 @@ class Arm {
 
   async perform(order) {
     const arm = this.name
-    const tell = (status, body) => this.ask(`/${arm}/answers/${order.id}/${status}`, JSON.stringify(body ?? null)).catch(() => {})
+    const answer = (status, body) => this.ask(`/${arm}/answers/${order.id}/${status}`, JSON.stringify(body ?? null, withoutFiles))
+    const tell = async (status, body) => {
+      const reply = await answer(status, body).catch(() => {})
+      // More than the daemon reads: it is told that at once.
+      if (reply?.status === 413) await answer(413, await reply.text()).catch(() => {})
+    }
     try {
       if (order.between && this.busy.has(order.between)) return await tell(409)
       const stored = order.stores && this.stored(order.stores)
@@ -150,11 +162,17 @@ class Arm {
   began(session, turn) {
     this.busy.add(session)
     this.turns.delete(session)
-    this.turns.set(session, turn)
+    this.turns.set(session, { turn, at: Date.now(), last: turn })
     if (this.turns.size > REMEMBERED) this.turns.delete(this.turns.keys().next().value)
     this.tell({ what: "began", session, turn })
-    // What wants no answer, or failed before it began, is no turn.
-    setTimeout(() => this.working.has(session) || this.ended(session), BEGINS_MS)
+    this.begins(session, STORED_MS)
+  }
+
+  // What wants no answer, or failed before it began, is no turn.
+  begins(session, within) {
+    clearTimeout(this.beginning.get(session))
+    const over = () => this.beginning.delete(session) && (this.working.has(session) || this.ended(session))
+    this.beginning.set(session, setTimeout(over, within))
   }
 
   ended(session) {
@@ -170,8 +188,14 @@ class Arm {
     } else if (type === "session.idle" || type === "session.status") this.ended(session)
     else if (type === "session.error" && session && !this.working.has(session)) this.ended(session)
     else if (type === "session.deleted") this.tell({ what: "deleted", session: properties.info?.id ?? session })
-    else if (type === "message.updated") this.storing.get(properties.info.id)?.()
-    else if (type === "message.part.updated" && properties.part.type === "tool") {
+    else if (type === "message.updated") {
+      const { id, sessionID, role, time } = properties.info
+      this.storing.get(id)?.()
+      const ran = this.turns.get(sessionID)
+      // Also what OpenCode itself says there, or a person who runs a command.
+      if (role === "user" && time?.created >= ran?.at) ran.last = id
+      if (this.beginning.has(sessionID) && ran?.turn === id) this.begins(sessionID, BEGINS_MS)
+    } else if (type === "message.part.updated" && properties.part.type === "tool") {
       const { callID: call, sessionID: session, messageID: message, state } = properties.part
       const over = state.status === "completed" || state.status === "error"
       if (over && this.calls.delete(`${message} ${call}`)) this.tell({ what: "stored", session, message, call })
@@ -203,7 +227,7 @@ class Arm {
     const { sessionID: session, messageID: message, callID: call, directory, abort: signal } = context
     const once = NOT_TWICE.includes(tool) || (tool === "background_task" && args.task_id)
     this.calls.add(`${message} ${call}`)
-    const called = { session, message, call, turn: this.turns.get(session), directory, args }
+    const called = { session, message, call, turn: this.turns.get(session)?.turn, directory, args }
     const said = await this.reach(`/tools/${tool}`, called, { signal, patience: once ? 0 : PATIENCE_MS })
     if (said.failed) throw new Refusal(said.words)
     if (tool === "background_task") this.toast(client, `homing: ${said.data.task.name ?? said.data.task.id} is ${said.data.task.state}`, "info")
@@ -225,7 +249,11 @@ class Arm {
       event: async ({ event }) => this.hear(event),
       "chat.message": async ({ sessionID }, { message }) => {
         // What a person says just then comes after it: the last word is the one that is answered for sure.
-        if (!this.storing.has(message.id)) await this.bringing.get(sessionID)
+        if (!this.storing.has(message.id)) {
+          await this.bringing.get(sessionID)
+          // OpenCode goes by when it was said, and it may have been preparing it for long.
+          if (message.time?.created) message.time.created = Date.now()
+        }
         this.began(sessionID, message.id)
       },
       "shell.env": async ({ sessionID: session }, output) => {

@@ -41,6 +41,7 @@ pub struct Config {
     pub result: usize,
     pub http: Http,
     pub opencode: Opencode,
+    pub hooks: Hooks,
     pub log: Log,
     pub receivers: Receivers,
     pub presets: BTreeMap<String, Launch>,
@@ -54,8 +55,9 @@ impl Default for Config {
         let (limits, http) = (Limits::default(), Http::default());
         let (receivers, log, opencode) =
             (Receivers::default(), Log::default(), Opencode::default());
+        let hooks = Hooks::default();
         let (spool, result) = (SPOOL, RESULT);
-        Self { limits, spool, result, http, opencode, log, receivers, presets, named }
+        Self { limits, spool, result, http, opencode, hooks, log, receivers, presets, named }
     }
 }
 
@@ -70,6 +72,13 @@ pub struct Http {
     pub hosts: Vec<String>,
     /// Web pages that may call.
     pub origins: Vec<String>,
+}
+
+/// Commands of the user's that are run when something happens.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hooks {
+    /// For each task that has ended, unless another task sent it out.
+    pub ended: Vec<String>,
 }
 
 /// Where a key's value lies.
@@ -122,7 +131,7 @@ const KEYS: &[Key] = keys! {
         "calls": Count limits.all_calls, "calls that end a task";
         "attempts": Count limits.attempts, "attempts per generation";
         "retry_interrupted": Count limits.retry_interrupted, "how often an interrupted turn is tried again";
-        "pause": Span limits.pause_most_ms, "the longest pause that a provider is granted";
+        "pause": Span limits.pause_most_ms, "the longest wait after an error that a provider is granted; the time at which a quota is free again is kept as it is";
     }
     "delivery" {
         "backoff_first": Span limits.backoff_first_ms, "between a send that failed and the next";
@@ -160,6 +169,9 @@ const KEYS: &[Key] = keys! {
         "command": Words opencode.command, "how one is started; empty: opencode";
         "env": Words opencode.env, "variables of the daemon that it has, beside those that OpenCode is known to read";
         "pane": Words opencode.pane, "run for each child when its session is made, with its id for {task}: a place to look at it";
+    }
+    "hooks" {
+        "ended": Words hooks.ended, "run when a task has ended that no other task sent out, with its {name}, {task}, {state} and how long it {took}";
     }
     "log" {
         "level": Text log.level, "error, warn, info, debug or trace; for one target: info,delivery=debug";

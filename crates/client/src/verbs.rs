@@ -98,6 +98,24 @@ impl Client {
         self.bytes(Call::get(task_path(task, "/logs"))).await
     }
 
+    /// What was said, message by message; none where the host keeps none apart.
+    pub async fn messages(
+        &self,
+        task: &str,
+        asked: &wire::LogsQuery,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let asked = query(&[
+            ("thinking", asked.thinking.clone()),
+            ("tools", asked.tools.clone()),
+            ("since", asked.since.clone()),
+            ("last", asked.last.clone()),
+        ]);
+        let answer = self.send(Call::get(task_path(task, &format!("/logs{asked}")))).await?;
+        let apart = answer.headers().contains_key("homing-messages");
+        let bytes = whole(answer).await?;
+        Ok(apart.then_some(bytes))
+    }
+
     pub async fn cancel(&self, task: &str, body: &wire::Cancel) -> Result<wire::Cancelled, Error> {
         self.json(Call::post(task_path(task, "/cancel"), body)?).await
     }

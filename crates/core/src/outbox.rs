@@ -23,6 +23,9 @@ pub struct Debrief {
     pub text: TextRef,
     /// Stands in the token by which the parent may choose silence.
     pub nonce: Arc<str>,
+    /// When it was sealed, by the wall clock; none where that was not kept yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sealed: Option<i64>,
     pub state: DeliveryState,
     /// Sends so far.
     pub tries: u32,

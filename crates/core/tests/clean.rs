@@ -100,6 +100,7 @@ fn a_debrief_reads_back() {
         notices: vec![(TaskId::from_bits(1), 1), (TaskId::from_bits(2), 9)],
         text: a_text(),
         nonce: "n".into(),
+        sealed: Some(8),
         state: DeliveryState::Sent,
         tries: 3,
         next: 4,
@@ -118,6 +119,7 @@ fn a_debrief_reads_back() {
     let bare = Debrief {
         origin,
         lease,
+        sealed: None,
         first_sent: None,
         accepted: None,
         code: None,

@@ -43,13 +43,13 @@ pub struct Output {
     pub timeout: Option<u64>,
     /// What the session said, too, as far as its host tells.
     pub full_session: Option<bool>,
-    /// With full_session; hosts that keep none show none.
+    /// With full_session: what the agent thought, too, of a host that keeps it.
     pub include_thinking: Option<bool>,
-    /// With full_session; hosts that keep none show none.
+    /// With full_session: the tools that it called and what they said, of a host that keeps them apart.
     pub include_tool_results: Option<bool>,
-    /// With full_session: the last so many lines.
+    /// With full_session: the last so many messages, or lines of a host that keeps no messages.
     pub message_limit: Option<usize>,
-    /// With full_session; hosts without message ids show all.
+    /// With full_session: only what came after this message, of a host that has ids for them.
     pub since_message_id: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The tools that read the sessions tasks ran in.
 
 use homing_core::view::TaskView;
-use homing_core::wire::ListQuery;
+use homing_core::wire::{ListQuery, LogsQuery};
 use rmcp::model::JsonObject;
 
 use crate::answers::{FoundLine, FoundLines, Session, Sessions, Sorry, Transcript};
@@ -64,6 +64,27 @@ impl Call<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// What its session said, message by message, with what is asked for; none where its host keeps them not apart.
+    pub(crate) async fn messages(
+        &self,
+        task: &str,
+        asked: &args::Output,
+    ) -> Result<Option<String>, Sorry> {
+        let yes = |asked: Option<bool>| Some((asked == Some(true)).to_string());
+        let query = LogsQuery {
+            thinking: yes(asked.include_thinking),
+            tools: yes(asked.include_tool_results),
+            since: asked.since_message_id.clone(),
+            last: Some(asked.message_limit.unwrap_or(LINES).clamp(1, MOST).to_string()),
+        };
+        let said = self.ask(|client| {
+            let (task, query) = (task.to_owned(), query.clone());
+            async move { client.messages(&task, &query).await }
+        });
+        let said = said.await?;
+        Ok(said.map(|bytes| last(&String::from_utf8_lossy(&bytes), usize::MAX).0))
     }
 
     /// The last lines of a task's log, and whether there are more.

@@ -148,10 +148,13 @@ impl Call<'_> {
             told = told.waited(wait, self.wait_max());
         }
         if args.full_session == Some(true) {
-            let limit = args.message_limit.unwrap_or(LINES);
-            told.log = Some(self.log(&id, limit).await?.0);
+            told.log = self.messages(&id, &args).await?;
+            if told.log.is_none() {
+                let limit = args.message_limit.unwrap_or(LINES);
+                told.log = Some(self.log(&id, limit).await?.0);
+                told.note = not_told(&args);
+            }
         }
-        told.note = not_told(&args);
         Ok(Answer::of(&told, told.words()))
     }
 
@@ -294,7 +297,7 @@ impl Call<'_> {
     }
 }
 
-/// What was asked for and no host tells: said, not left out in silence.
+/// What was asked for and this host does not tell: said, not left out in silence.
 fn not_told(args: &args::Output) -> Option<String> {
     let asked = [
         ("include_thinking", args.include_thinking == Some(true)),

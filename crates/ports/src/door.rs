@@ -52,6 +52,18 @@ pub trait Keeps: Send + Sync {
     fn drop_env(&self, task: TaskId) -> io::Result<()>;
 }
 
+/// The last turn of a session, as the program that ran it says.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LastTurn {
+    pub session: String,
+    pub turn: String,
+    /// When it began, by the wall clock.
+    pub at: i64,
+    /// The last prompt in it, whoever said that.
+    pub last: String,
+    pub runs: bool,
+}
+
 /// A program that runs sessions offers to do requests there: its plugin is the daemon's arm inside of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
@@ -60,8 +72,8 @@ pub struct Offer {
     pub data: String,
     /// The directories that it works in.
     pub directories: Vec<String>,
-    /// Sessions whose turns it ran, the last one last.
-    pub sessions: Vec<String>,
+    /// Sessions whose turns it ran.
+    pub sessions: Vec<LastTurn>,
     /// It was started for tasks: nobody sits in front of it.
     pub ours: bool,
 }

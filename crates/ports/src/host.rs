@@ -130,6 +130,17 @@ pub trait Reports: Send + Sync {
     fn report(&self, task: TaskId, fence: Fence, fact: Fact) -> Flight<'_, ()>;
 }
 
+/// Which messages of a session, and what of them beside their text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Reading {
+    pub thinking: bool,
+    pub tools: bool,
+    /// Only those after the one of this id.
+    pub since: Option<String>,
+    /// Only the last so many.
+    pub last: Option<usize>,
+}
+
 /// A host program, as one driver sees it.
 pub trait Host: Send + Sync {
     fn name(&self) -> &str;
@@ -185,6 +196,16 @@ pub trait Host: Send + Sync {
 
     /// What was said, for people.
     fn transcript(&self, place: Place) -> Flight<'_, Result<Vec<u8>, String>>;
+
+    /// The messages of a session, one by one, each with its id. None of a host that keeps none apart: the default.
+    fn messages(
+        &self,
+        place: Place,
+        reading: Reading,
+    ) -> Flight<'_, Result<Option<String>, String>> {
+        let _ = (place, reading);
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// What was said and is still kept, from a byte on, at most so much; nothing: that was all. Of a host that
     /// keeps no more than its transcript, that.

@@ -102,7 +102,7 @@ impl Parent for Webhooks {
 
     fn deliver(&self, delivery: Delivery) -> Flight<'_, DeliveryFact> {
         Box::pin(async move {
-            let Delivery { key, parent, notices, text, tries: _ } = delivery;
+            let Delivery { key, parent, notices, text, sealed: _, tries: _ } = delivery;
             let Some(webhook) = self.get(&parent) else {
                 let why = format!("[webhooks.NAME] of homing.toml has no {parent}");
                 return DeliveryFact::Failed { why: why.into(), retry_after_ms: None };

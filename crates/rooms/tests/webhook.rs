@@ -52,7 +52,7 @@ fn who() -> ParentRef {
 fn delivery() -> Delivery {
     let notices = vec![(TaskId::from_bits(3), 1)];
     let key = DebriefId::from_bits(5);
-    Delivery { key, parent: who(), notices, text: b"It ended.".to_vec(), tries: 0 }
+    Delivery { key, parent: who(), notices, text: b"It ended.".to_vec(), sealed: None, tries: 0 }
 }
 
 fn blocking<F: Future>(future: F) -> F::Output {

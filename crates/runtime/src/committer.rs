@@ -1,14 +1,17 @@
 //! The committer thread: group by group, in order. Nothing else writes.
 
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
+use homing_ports::parent::Onlooker;
 use homing_ports::store::{CommitError, Store};
 use tokio::sync::mpsc::Sender;
 
 use crate::codec;
 use crate::engine::{Batch, Memory};
 use crate::logged;
+use crate::signs;
 use crate::tally::Tally;
 use crate::time::Timekeeper;
 
@@ -34,6 +37,7 @@ pub(crate) fn run(
     jobs: &Receiver<Job>,
     done: &Sender<Done>,
     mut tally: Tally,
+    onlookers: &[Arc<dyn Onlooker>],
 ) {
     while let Ok(job) = jobs.recv() {
         let mut durable = None;
@@ -68,9 +72,10 @@ pub(crate) fn run(
         if done.blocking_send(result).is_err() {
             return;
         }
-        // Nobody waits for the log.
+        // Nobody waits for the log, or for those who look on.
         if let Some(batch) = durable {
             logged::committed(&batch, &*store);
+            signs::show(&batch, onlookers);
         }
     }
 }

@@ -38,6 +38,7 @@ mod replies;
 mod retention;
 mod runtime;
 pub mod shown;
+mod signs;
 pub mod slots;
 mod tally;
 pub mod texts;

@@ -13,7 +13,7 @@ use homing_core::time::Stamp;
 use homing_core::view::TaskView;
 use homing_core::wire::{AskView, NoticeView, Why};
 use homing_core::words::Code;
-use homing_ports::host::{Host, Piece, Place};
+use homing_ports::host::{Host, Piece, Place, Reading};
 use homing_ports::store::{JournalRow, TaskQuery};
 use tokio::sync::oneshot;
 
@@ -165,6 +165,15 @@ impl Homing {
         };
         let told = host.transcript(place).await;
         told.map_err(|why| Refused::because(Code::Unavailable, format!("its transcript: {why}")))
+    }
+
+    /// What was said in the latest attempt, message by message; none where its host keeps none apart.
+    pub async fn messages(&self, id: TaskId, reading: Reading) -> Result<Option<String>, Refused> {
+        let Some((host, place)) = self.latest(id).await? else {
+            return Ok(Some(String::new()));
+        };
+        let told = host.messages(place, reading).await;
+        told.map_err(|why| Refused::because(Code::Unavailable, format!("its messages: {why}")))
     }
 
     /// What the latest attempt wrote and its host still has, from a byte on, at most so much.

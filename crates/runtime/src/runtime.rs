@@ -6,7 +6,7 @@ use homing_core::limits::Limits;
 use homing_core::reason::Caller;
 use homing_ports::clock::{Clock, Ids};
 use homing_ports::host::Host;
-use homing_ports::parent::{Parent, Room, Telemetry};
+use homing_ports::parent::{Onlooker, Parent, Room, Telemetry};
 use homing_ports::store::{CommitError, Store, StoreError};
 use tokio::sync::{mpsc, watch};
 
@@ -36,6 +36,7 @@ pub struct Runtime {
     ids: Arc<dyn Ids>,
     limits: Limits,
     ports: Ports,
+    onlookers: Vec<Arc<dyn Onlooker>>,
     on_fatal: Arc<dyn Fn(&CommitError) + Send + Sync>,
 }
 
@@ -47,6 +48,7 @@ impl Runtime {
             ids,
             limits: Limits::default(),
             ports: Ports::default(),
+            onlookers: Vec::new(),
             on_fatal: Arc::new(|_| std::process::abort()),
         }
     }
@@ -74,6 +76,12 @@ impl Runtime {
 
     pub fn telemetry(mut self, sink: Arc<dyn Telemetry>) -> Self {
         self.ports.telemetry.push(sink);
+        self
+    }
+
+    /// Who sees tasks start and end, and is owed nothing.
+    pub fn onlooker(mut self, onlooker: Arc<dyn Onlooker>) -> Self {
+        self.onlookers.push(onlooker);
         self
     }
 
@@ -118,7 +126,10 @@ impl Runtime {
         tokio::spawn(retention(&performer, &seen, &replies).run());
         let limits = Arc::clone(&engine.world().limits);
         let (store, clock) = (self.store, time.clone());
-        spawn("homing-committer", move || committer::run(store, &clock, &work, &finished, tally))?;
+        let onlookers = self.onlookers;
+        spawn("homing-committer", move || {
+            committer::run(store, &clock, &work, &finished, tally, &onlookers);
+        })?;
         let decider = Decider {
             engine,
             time: time.clone(),

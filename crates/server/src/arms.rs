@@ -35,6 +35,8 @@ use crate::stream::{self, Gone, Out};
 pub(crate) const PATH: &str = "/v1/arms";
 /// What a program stored of its sessions comes as one answer.
 const BODY_MAX: usize = 64 << 20;
+/// Sessions that an arm says it ran, the last ones.
+const SESSIONS_MAX: usize = 200;
 /// Answers to calls whose arrival is waited for.
 const READS_MAX: usize = 4_096;
 
@@ -78,7 +80,7 @@ struct Hello {
     #[serde(default)]
     directories: Vec<String>,
     #[serde(default)]
-    sessions: Vec<String>,
+    sessions: Vec<Value>,
 }
 
 /// A program is there; what comes back are its orders, as long as both are.
@@ -88,6 +90,9 @@ async fn offer(
     said: Bytes,
 ) -> Answer<Response> {
     let Hello { data, directories, sessions } = read(&said)?;
+    // What another release says of its sessions is not worth more than being connected.
+    let known = sessions.into_iter().rev().take(SESSIONS_MAX).map(serde_json::from_value);
+    let sessions = known.filter_map(Result::ok).collect();
     let pid = peer.pid().ok_or_else(Problem::nobody)?;
     let ours = peer.calling(&hands.door) == Calling::Serving;
     let offer = Offer { pid, data, directories, sessions, ours };

@@ -1,6 +1,7 @@
 //! Scripted hosts, models and agents: for tests and the demo only.
 //!
 //! - `between`: stands before a server, and loses or holds its replies.
+//! - `gate`: what a command waits at until a test lets it through.
 //! - `model`: a model on loopback that obeys its prompt, as two APIs.
 //! - `npm`, `pypi`, `debian`: real programs, installed at fixed versions.
 //! - `opencode`: a real OpenCode, kept apart from the user's.
@@ -13,6 +14,7 @@
 
 pub mod between;
 pub mod debian;
+pub mod gate;
 pub mod model;
 pub mod npm;
 pub mod opencode;

@@ -30,12 +30,16 @@ use tokio::sync::mpsc;
 pub struct Asked {
     /// The last words of a person.
     pub prompt: String,
+    /// What it was told before everything else.
+    pub system: String,
     /// Results of tools since.
     pub results: usize,
     /// What the last of them said.
     pub told: String,
     pub model: String,
     pub streams: bool,
+    /// Of the whole request.
+    pub bytes: usize,
 }
 
 /// A piece of a stream.

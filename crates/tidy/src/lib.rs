@@ -12,7 +12,8 @@
 //! - [`words`]: what may not be written, outside tests or at all;
 //! - [`wildcards`]: catch-all arms in the transition table;
 //! - [`prose`]: paths and links in the documents;
-//! - [`scenarios`]: which scenario has a test.
+//! - [`scenarios`]: which scenario has a test;
+//! - [`parity`]: the tests that the table for those who move over names.
 //!
 //! It never changes a file and knows no types: where a rule needs real syntax, clippy has it.
 
@@ -20,6 +21,7 @@ pub mod arrows;
 pub mod cargo;
 pub mod file;
 pub mod items;
+pub mod parity;
 pub mod prose;
 pub mod purity;
 pub mod scenarios;

@@ -58,19 +58,19 @@ impl Where {
     }
 }
 
-/// Whether a scenario is to be shown on real processes, too.
+/// Whether a scenario is to be shown on something real, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Process {
+pub enum Real {
     /// Nobody asks for it.
     No,
     Yes,
-    /// A process cannot show it, and why.
+    /// It cannot show it, and why.
     Cannot(String),
 }
 
 /// Folders whose tests run real commands under real shims, mostly below a real daemon.
 const REAL: [&str; 2] = ["crates/cli/tests/", "crates/hosts/tests/"];
-/// The folder whose tests run children on the real OpenCode. How many scenarios they show is counted; none is asked for.
+/// The folder whose tests run children and parents on the real OpenCode.
 const OPENCODE: &str = "crates/cli/tests/agents/opencode/";
 
 /// One line of the list.
@@ -81,7 +81,9 @@ pub struct Scenario {
     /// Where it is to be shown.
     pub place: Where,
     /// Whether on real processes besides.
-    pub process: Process,
+    pub process: Real,
+    /// Whether on the real OpenCode besides.
+    pub opencode: Real,
     /// The line of the list, from 1.
     pub line: usize,
 }
@@ -93,22 +95,34 @@ pub fn parse(list: &str) -> Result<Vec<Scenario>, Vec<Finding>> {
     let lines = list.lines().enumerate().map(|(index, text)| (index + 1, text.trim()));
     for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
         match parse_line(text, scenarios.last().map(|scenario| scenario.id)) {
-            Ok((id, place, process)) => scenarios.push(Scenario { id, place, process, line }),
+            Ok(scenario) => scenarios.push(Scenario { line, ..scenario }),
             Err(what) => findings.push(Finding::new(LIST, line, what)),
         }
     }
     if findings.is_empty() { Ok(scenarios) } else { Err(findings) }
 }
 
-fn parse_line(text: &str, previous: Option<Id>) -> Result<(Id, Where, Process), &'static str> {
+fn parse_line(text: &str, previous: Option<Id>) -> Result<Scenario, &'static str> {
     let columns: Vec<&str> = text.splitn(3, '|').map(str::trim).collect();
     let [id, place, phrase] = columns.as_slice() else {
         return Err("write `ID | where | phrase`");
     };
     let id = Id::parse(id).ok_or("an id is a letter and a number, as `L1`")?;
-    let (place, process) = on_processes(place)?;
-    let place =
-        Where::parse(place).ok_or("where is `core`, `runtime` or `later: <what it needs>`")?;
+    let mut parts = place.split('+').map(str::trim);
+    let place = parts.next().and_then(Where::parse);
+    let place = place.ok_or("where is `core`, `runtime` or `later: <what it needs>`")?;
+    let (mut process, mut opencode) = (Real::No, Real::No);
+    for part in parts {
+        if let Some(real) = on("process", part) {
+            process = real;
+        } else if let Some(real) = on("opencode", part) {
+            opencode = real;
+        } else {
+            return Err(
+                "after a + comes `process`, `opencode`, or one of them as `no process: <why>`",
+            );
+        }
+    }
     let next =
         previous.filter(|previous| previous.letter == id.letter).map_or(1, |id| id.number + 1);
     if id.number != next {
@@ -117,25 +131,16 @@ fn parse_line(text: &str, previous: Option<Id>) -> Result<(Id, Where, Process), 
     if phrase.is_empty() {
         return Err("say the scenario in a few words");
     }
-    Ok((id, place, process))
+    Ok(Scenario { id, place, process, opencode, line: 0 })
 }
 
-/// `core + process`, `core + no process: <why>`, or without either.
-fn on_processes(text: &str) -> Result<(&str, Process), &'static str> {
-    let Some((place, process)) = text.split_once('+') else {
-        return Ok((text, Process::No));
-    };
-    let process = match process.trim() {
-        "process" => Process::Yes,
-        other => {
-            let why = other.strip_prefix("no process:").map(str::trim).unwrap_or_default();
-            if why.is_empty() {
-                return Err("after the + comes `process` or `no process: <why>`");
-            }
-            Process::Cannot(why.to_owned())
-        }
-    };
-    Ok((place.trim_end(), process))
+/// `process`, or `no process: <why>`.
+fn on(what: &str, part: &str) -> Option<Real> {
+    if part == what {
+        return Some(Real::Yes);
+    }
+    let why = part.strip_prefix("no ")?.strip_prefix(what)?.strip_prefix(':')?.trim();
+    (!why.is_empty()).then(|| Real::Cannot(why.to_owned()))
 }
 
 /// A test that shows scenarios.
@@ -190,23 +195,26 @@ pub fn check(scenarios: &[Scenario], shown: &[Shown]) -> Vec<Finding> {
     missing.chain(unreal(scenarios, shown)).chain(unknown).collect()
 }
 
-/// Scenarios that are to be shown on real processes and are not, and those that are said to be impossible and are.
+/// Scenarios that are to be shown on something real and are not, and those that are said to be impossible and are.
 fn unreal(scenarios: &[Scenario], shown: &[Shown]) -> Vec<Finding> {
-    let real = really(shown);
-    let wrong = scenarios.iter().filter_map(|scenario| {
+    let (real, opencode) = (really(shown), on_opencode(shown));
+    let wrong = scenarios.iter().flat_map(|scenario| {
         let id = scenario.id;
-        let what = match (&scenario.process, real.contains(&id)) {
-            (Process::Yes, false) => {
-                format!("no test shows {id} on real processes: {}", REAL.join(", "))
-            }
-            (Process::Cannot(_), true) => {
-                format!("{id} is shown on real processes: say `+ process`")
-            }
-            (Process::No | Process::Yes | Process::Cannot(_), _) => return None,
+        let on = |asked: &Real, shown: bool, name: &str, word: &str| match (asked, shown) {
+            (Real::Yes, false) => Some(format!("no test shows {id} on {name}")),
+            (Real::Cannot(_), true) => Some(format!("{id} is shown on {name}: say `+ {word}`")),
+            (Real::No | Real::Yes | Real::Cannot(_), _) => None,
         };
-        Some(Finding::new(LIST, scenario.line, what))
+        let process = on(&scenario.process, real.contains(&id), "real processes", "process");
+        let opencode = on(&scenario.opencode, opencode.contains(&id), OPENCODE, "opencode");
+        let found = process.into_iter().chain(opencode);
+        found.map(|what| Finding::new(LIST, scenario.line, what)).collect::<Vec<_>>()
     });
     wrong.collect()
+}
+
+fn on_opencode(shown: &[Shown]) -> BTreeSet<Id> {
+    shown.iter().filter(|test| is_on_opencode(test)).map(|test| test.id).collect()
 }
 
 /// What tests in the folders of real commands show.
@@ -226,8 +234,8 @@ fn is_missing(scenario: &Scenario, tested: &BTreeSet<Id>) -> bool {
     !later && !tested.contains(&scenario.id)
 }
 
-/// One line per letter: `L 15 of 17, 8 of 9 on real processes (missing: L3; later: L14)`; then what a process cannot
-/// show, with the reason.
+/// One line per letter: `L 15 of 17, 8 of 9 on real processes (missing: L3; later: L14)`; then what a process or OpenCode
+/// cannot show, with the reason.
 pub fn table(scenarios: &[Scenario], shown: &[Shown]) -> String {
     let real = really(shown);
     let tested: BTreeSet<Id> = shown.iter().map(|test| test.id).collect();
@@ -236,15 +244,17 @@ pub fn table(scenarios: &[Scenario], shown: &[Shown]) -> String {
         let first = scenarios.iter().position(|other| other.id.letter == scenario.id.letter);
         letters.entry(first.unwrap_or_default()).or_default().push(scenario);
     }
-    let opencode: BTreeSet<Id> =
-        shown.iter().filter(|test| is_on_opencode(test)).map(|test| test.id).collect();
+    let opencode = on_opencode(shown);
     let rows = letters.values().map(|of_letter| {
         let on_opencode = of_letter.iter().filter(|one| opencode.contains(&one.id)).count();
         row(of_letter, &tested, &real, on_opencode)
     });
-    let cannot = scenarios.iter().filter_map(|scenario| match &scenario.process {
-        Process::Cannot(why) => Some(format!("{}: a process cannot show it: {why}\n", scenario.id)),
-        Process::No | Process::Yes => None,
+    let cannot = scenarios.iter().flat_map(|scenario| {
+        let on = [("a process", &scenario.process), ("OpenCode", &scenario.opencode)];
+        on.into_iter().filter_map(|(who, real)| match real {
+            Real::Cannot(why) => Some(format!("{}: {who} cannot show it: {why}\n", scenario.id)),
+            Real::No | Real::Yes => None,
+        })
     });
     rows.chain(cannot).collect()
 }
@@ -266,7 +276,7 @@ fn row(
         (!ids.is_empty()).then(|| format!("{label}: {}", ids.join(", ")))
     };
     let asked: Vec<&Scenario> =
-        of_letter.iter().copied().filter(|one| one.process == Process::Yes).collect();
+        of_letter.iter().copied().filter(|one| one.process == Real::Yes).collect();
     let (shown, unreal): (Vec<&Scenario>, Vec<&Scenario>) =
         asked.iter().partition(|scenario| real.contains(&scenario.id));
     let notes: Vec<_> =
@@ -343,6 +353,32 @@ mod tests {
             let findings = parse(list).unwrap_err();
             assert_eq!((findings.len(), findings[0].line), (1, line), "{list}");
         }
+    }
+
+    #[test]
+    fn what_is_to_be_shown_on_opencode_is_missed_and_what_cannot_be_is_said() {
+        let list = "L1 | core + process + opencode | one\n\
+                    L2 | core + no opencode: it cannot | two\n";
+        let scenarios = parse(list).unwrap();
+        let text = "#[test]\nfn l1_l2_a() {}\n";
+        let on = |folder: &str| shown(&[RustFile::new(format!("{folder}a.rs"), text)]);
+        let found = |folder: &str| -> Vec<String> {
+            check(&scenarios, &on(folder)).iter().map(ToString::to_string).collect()
+        };
+        let process = "docs/scenarios.txt:1: no test shows L1 on real processes";
+        assert_eq!(
+            found(OPENCODE),
+            [
+                process,
+                "docs/scenarios.txt:2: L2 is shown on crates/cli/tests/agents/opencode/: say `+ opencode`"
+            ]
+        );
+        let opencode =
+            "docs/scenarios.txt:1: no test shows L1 on crates/cli/tests/agents/opencode/";
+        assert_eq!(found("crates/cli/tests/cli/"), [opencode]);
+        assert!(
+            table(&scenarios, &on(OPENCODE)).contains("L2: OpenCode cannot show it: it cannot")
+        );
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use homing_tidy::file::RustFile;
 use homing_tidy::{
-    Finding, arrows, cargo, prose, purity, report, scenarios, shape, wildcards, words, workspace,
+    Finding, arrows, cargo, parity, prose, purity, report, scenarios, shape, wildcards, words,
+    workspace,
 };
 use std::io;
 
@@ -47,6 +48,12 @@ fn the_core_is_pure() {
 #[test]
 fn files_and_functions_are_short_and_files_say_what_they_own() {
     tidy(rust_files().unwrap().iter().flat_map(shape::check).collect());
+}
+
+#[test]
+fn every_row_for_those_who_move_over_names_a_test() {
+    let table = workspace::read(&workspace::root(), parity::TABLE).unwrap();
+    tidy(parity::check(&table, &rust_files().unwrap()));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! host, orders and commits take any order they can take in the runtime, where each effect is performed on
 //! its own. The word that a turn ended may be lost. When nothing else is to come, the next deadline passes.
 //!
-//! **Disturbances.** At most two of these meet, each at any point (`HOMING_LONG=1`: three):
+//! **Disturbances.** At most two of these meet, each at any point:
 //! - a crash, before or after the group on its way is durable, or a commit that fails or whose result is not
 //!   known; while a crash is recovered from, another one;
 //! - a cancel of either task;
@@ -74,8 +74,7 @@ const STATES_LEAST: usize = 2_000_000;
 
 #[test]
 fn every_interleaving_of_two_tasks_one_slot_and_one_crash_keeps_the_promises() {
-    let disturbances = if std::env::var_os("HOMING_LONG").is_some() { 3 } else { 2 };
-    let checker = small(disturbances).checker().threads(2).spawn_dfs().join();
+    let checker = small(2).checker().threads(2).spawn_dfs().join();
     println!(
         "{} steps, {} states, the longest path {}",
         checker.state_count(),

@@ -32,8 +32,7 @@ pub enum Action {
 }
 
 pub struct Small {
-    /// How many different disturbances may meet. A deadline that passes early and a failed commit meet
-    /// only where three may.
+    /// How many different disturbances may meet; a deadline that passes early and a failed commit never do.
     pub disturbances: u8,
     pub graph: Graph,
     #[cfg(feature = "seeded-bugs")]
@@ -83,8 +82,7 @@ impl Small {
             let known = scene.launches.iter().filter_map(|launch| launch.promised);
             actions.extend(known.map(Action::Cancel));
         }
-        let meet = self.disturbances > 2;
-        let hurries = waits && !scene.hurried && scene.left > 0 && (meet || !scene.rebuilt);
+        let hurries = waits && !scene.hurried && scene.left > 0 && !scene.rebuilt;
         if hurries && scene.deadline().is_some() {
             actions.push(Action::Hurry);
         }
@@ -94,7 +92,7 @@ impl Small {
                 actions.push(Action::Crash { applied: true });
             }
         }
-        let fails = scene.faults == 0 && scene.may_fail() && (meet || !scene.hurried);
+        let fails = scene.faults == 0 && scene.may_fail() && !scene.hurried;
         if fails && scene.flying.is_some() {
             actions.push(Action::CommitFails { applied: false });
             actions.push(Action::CommitFails { applied: true });

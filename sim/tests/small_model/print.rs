@@ -333,6 +333,7 @@ fn feed_debrief(debrief: &Debrief, tick: u64, to: &mut impl Hasher) {
         why: _,
         again,
         answer: _,
+        sealed: _,
     } = debrief;
     (id, state).hash(to);
     if !state.is_over() {

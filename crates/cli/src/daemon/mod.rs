@@ -3,6 +3,7 @@
 //! - `http`: the same door on TCP, when it is asked for.
 //! - `log`: what it says of its work.
 //! - `note`: what a running daemon writes down about itself, so that it is found.
+//! - `signs`: what people see beside their work.
 //! - `start`: starts one that is detached, and waits until it is ready.
 //! - `serve`: the daemon itself.
 //! - `socket`: its place, and making it.
@@ -11,6 +12,7 @@ mod http;
 pub mod log;
 mod note;
 mod serve;
+mod signs;
 mod socket;
 mod start;
 

@@ -29,6 +29,7 @@ use tracing::{info, warn};
 use super::http;
 use super::log::{DAEMON, Logging};
 use super::note::Note;
+use super::signs::{self, Signs};
 use super::socket;
 use super::start::READY;
 use crate::config::{Config, Room};
@@ -78,7 +79,9 @@ async fn run(
     let settings = Settings { plugin: setup::own_plugin(home), ..config.opencode.settings() };
     let opencode = OpenCode::new(settings, &host).with_result(config.result);
     let hosts = Hosts { process: host.clone(), opencode: opencode.clone() };
-    let homing = start(home, config, store, &hosts, webhooks(home, config)?)?;
+    let (signs, seen) = Signs::new();
+    let homing = start(home, config, store, &hosts, webhooks(home, config)?, signs)?;
+    let telling = tokio::spawn(signs::tell(seen, opencode.clone(), config.hooks.ended.clone()));
     forget(&homing, &host).await.map_err(Expected::from)?;
     let path = socket::place(home).map_err(|why| home.unusable(&why))?;
     let listener = socket::listen(&path).map_err(|why| home.unusable(&why))?;
@@ -114,6 +117,7 @@ async fn run(
     };
     let (used, ()) = tokio::join!(is_used(&homing, &opencode), rest);
     homing.stop().await;
+    telling.abort();
     if !used && let Err(why) = opencode.end().await {
         warn!(target: DAEMON, %why, "OpenCode's server could not be ended");
     }
@@ -139,6 +143,7 @@ fn start(
     store: SqliteStore,
     hosts: &Hosts,
     webhooks: Webhooks,
+    signs: Signs,
 ) -> Result<Homing, Expected> {
     let clock = SystemClock::new().map_err(|why| home.unusable(&why))?;
     let ids = SystemIds::new().map_err(|why| home.unusable(&why))?;
@@ -146,6 +151,7 @@ fn start(
         .limits(config.limits.clone())
         .host(Arc::new(hosts.process.clone()))
         .host(Arc::new(hosts.opencode.clone()))
+        .onlooker(Arc::new(signs))
         .parent(hosts.opencode.name(), Arc::new(hosts.opencode.clone()))
         // It is told of every end, and lets go of what it kept for the task.
         .telemetry(Arc::new(hosts.process.clone()));

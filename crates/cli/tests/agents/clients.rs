@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+use homing_testkit::gate::Gate;
 use homing_testkit::model::Model;
 use homing_testkit::npm::{CLAUDE, Programs};
 use homing_testkit::opencode::Place;
@@ -33,10 +34,8 @@ impl Scene {
         Self { home: Home::new(PRESETS), model, _runtime: runtime }
     }
 
-    fn gate(&self, name: &str) -> String {
-        let path = self.home.dir().join(name);
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-        path.display().to_string()
+    fn gate(&self, name: &str) -> Gate {
+        Gate::at(self.home.dir().join(name)).unwrap()
     }
 
     /// A directory of its own, with nothing of the user's.
@@ -116,8 +115,8 @@ fn opencode(scene: &Scene, prompt: &str, timeout_ms: u32) -> Output {
 }
 
 /// Launches, reads at once, and says so.
-fn errand(tool: &str, gate: &str) -> String {
-    let launch = json!({"prompt": gate, "agent": "gated", "description": "errand"});
+fn errand(tool: &str, gate: &Gate) -> String {
+    let launch = json!({"prompt": gate.to_str(), "agent": "gated", "description": "errand"});
     let read = json!({"task_id": "errand"});
     format!(
         "Send somebody out.\n@tool {tool}background_task {launch}\n\
@@ -130,11 +129,11 @@ fn both(said: &Output) -> String {
 }
 
 /// The task goes on after its client has ended, and its result is read later.
-fn comes_home(scene: &Scene, gate: &str, parent: &str) {
+fn comes_home(scene: &Scene, gate: &Gate, parent: &str) {
     let task = scene.home.json(["show", "errand", "--json"]);
     assert!(task["ended_at"].is_null(), "{task}");
     assert!(task["parent"].as_str().unwrap().starts_with(parent), "{task}");
-    fs::write(gate, "home\n").unwrap();
+    gate.open_with("home").unwrap();
     assert_eq!(scene.home.homing(["output", "errand", "--wait"]).stdout, b"told home\n");
 }
 
@@ -181,9 +180,9 @@ fn claude_code_finds_the_tools_where_setup_put_them() {
 }
 
 /// Waits for the end, which does not come before the client's patience ends.
-fn impatient(tool: &str, gate: &str) -> String {
+fn impatient(tool: &str, gate: &Gate) -> String {
     let launch = json!({
-        "prompt": gate, "agent": "gated", "description": "errand", "run_in_background": false
+        "prompt": gate.to_str(), "agent": "gated", "description": "errand", "run_in_background": false
     });
     format!("Send somebody out.\n@tool {tool}background_task {launch}\n@say it took too long")
 }

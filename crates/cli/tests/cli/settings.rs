@@ -81,3 +81,42 @@ fn what_retention_takes_leaves_no_files() {
     });
     assert_eq!(scene.homing(["ls", "--all", "--json"]).json(), serde_json::json!([]));
 }
+
+#[test]
+fn a_command_of_the_users_is_run_for_each_end_with_what_it_came_to() {
+    let scene = Scene::new();
+    let said = scene.path("said");
+    fs::create_dir(&scene.home).unwrap();
+    // A name is one word of it, whatever is in it.
+    let script = format!("echo \"$*\" >> '{}'", said.display());
+    let words = ["sh", "-c", &script, "hook", "{name}", "{task}", "{state}", "after {took}"];
+    let settings = format!("[hooks]\nended = {words:?}\n");
+    fs::write(scene.home.join("homing.toml"), settings).unwrap();
+    let sends = "'HOMING' run -- true".replace("HOMING", env!("CARGO_BIN_EXE_homing"));
+    let good = scene.launch("$(id) {task}; `id`", [], &sends);
+    let read = || fs::read_to_string(&said).unwrap_or_default();
+    let lines = |count: usize| {
+        until(|| read().lines().count() >= count);
+        read()
+    };
+    let first = lines(1);
+    assert!(first.starts_with(&format!("$(id) {{task}}; `id` {good} completed after ")), "{first}");
+    let bad = scene.launch("bad", ["--notify", "silent"], "exit 1");
+    assert_eq!(scene.homing(["wait", &bad]).code, Some(1));
+    let last = scene.launch("last", [], "exit 3");
+    let all = lines(2);
+    let ends: Vec<&str> = all.lines().map(|line| line.split(" after").next().unwrap()).collect();
+    assert_eq!(ends.len(), 2, "not for one below another, or one that nobody is told of: {all}");
+    assert_eq!(ends[1], format!("last {last} failed"));
+}
+
+#[test]
+fn a_command_of_the_users_that_cannot_be_run_harms_nothing() {
+    let scene = with("[hooks]\nended = [\"/no/such/program\", \"{name}\"]\n");
+    assert_eq!(scene.run([], ["echo", "fine"]).text(), "fine\n");
+    until(|| {
+        let log = fs::read_to_string(scene.home.join("daemon.log")).unwrap_or_default();
+        log.contains("hooks.ended cannot be run")
+    });
+    assert_eq!(scene.run([], ["echo", "still"]).text(), "still\n");
+}

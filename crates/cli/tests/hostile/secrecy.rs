@@ -11,7 +11,6 @@ use crate::witness::pids;
 /// Of the one whose verb started the daemon, of one who launches, and what one names.
 const STARTER: &str = "starters-own-secret-4711";
 const CALLER: &str = "callers-own-secret-0815";
-const NAMED: &str = "named-secret-for-one-task";
 
 fn holds(bytes: &[u8], secret: &str) -> bool {
     bytes.windows(secret.len()).any(|part| part == secret.as_bytes())
@@ -51,10 +50,18 @@ fn processes_with(name: &str, secret: &str) -> Vec<i32> {
     pids().into_iter().filter(with).collect()
 }
 
+/// Of one test alone: processes of others, which run beside it, have theirs.
+fn secret_of(scene: &Scene) -> String {
+    let own = scene.home.display().to_string().replace('/', "-");
+    format!("named-secret-for-one-task-of{own}")
+}
+
 /// A verb of somebody with a secret of its own.
 fn verb(scene: &Scene, words: &[&str]) -> Said {
     let mut command = scene.command(words);
-    finish(command.env("CALLERS_TOKEN", CALLER).env("TASKS_TOKEN", NAMED).spawn().unwrap())
+    finish(
+        command.env("CALLERS_TOKEN", CALLER).env("TASKS_TOKEN", secret_of(scene)).spawn().unwrap(),
+    )
 }
 
 fn start(scene: &Scene) {
@@ -100,7 +107,7 @@ fn r8_what_the_caller_does_not_name_is_nowhere() {
     assert!(holds(&environment, "HOMING_TASK=bg_"), "the command wrote it down");
     let of_home = scene.processes();
     assert!(of_home.len() >= 2, "a shim and a command: {of_home:?}");
-    for secret in [CALLER, STARTER, NAMED] {
+    for secret in [CALLER, STARTER, &secret_of(&scene)] {
         assert!(!holds(&environment, secret), "the command has {secret}");
         is_nowhere(&scene, secret, "while it runs");
         let given = processes_with("environ", secret);
@@ -110,18 +117,18 @@ fn r8_what_the_caller_does_not_name_is_nowhere() {
     assert_eq!(scene.homing(["wait", "slow"]).code, Some(0));
     assert_eq!(verb(&scene, &["output", "slow"]).text(), "out\n");
     assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
-    for secret in [CALLER, STARTER, NAMED] {
+    for secret in [CALLER, STARTER, &secret_of(&scene)] {
         is_nowhere(&scene, secret, "after all");
     }
 }
 
 /// The one file that may hold it: its owner's alone.
 fn is_in_one_file(scene: &Scene, id: &str, when: &str) {
-    let files = files_with(scene, NAMED);
+    let files = files_with(scene, &secret_of(scene));
     assert_eq!(files, [scene.home.join("runs/env").join(id)], "{when}");
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&files[0]), mode(files[0].parent().unwrap())), (0o600, 0o700), "{when}");
-    assert_eq!(processes_with("cmdline", NAMED), Vec::<i32>::new(), "{when}");
+    assert_eq!(processes_with("cmdline", &secret_of(scene)), Vec::<i32>::new(), "{when}");
 }
 
 /// R8: what is named is in one file and in the command alone, whatever becomes of the daemon, and ends with the task.
@@ -136,7 +143,7 @@ fn r8_what_the_caller_names_is_the_commands_alone_until_its_task_ends() {
     let same = scene.path("same");
     let compare = format!("test \"$TASKS_TOKEN\" = \"$(cat '{}')\"", same.display());
     let script = format!("{compare} || exit 9; {}", gate.wait());
-    std::fs::write(&same, NAMED).unwrap();
+    std::fs::write(&same, secret_of(&scene)).unwrap();
     let said = verb(
         &scene,
         &["launch", "--name", "told", "--env", "TASKS_TOKEN", "--", "sh", "-c", &script],
@@ -145,7 +152,7 @@ fn r8_what_the_caller_names_is_the_commands_alone_until_its_task_ends() {
     let open = gate.open();
     is_in_one_file(&scene, &id, "while it runs");
     let shims = [scene.shim("told").pid, scene.shim("beside").pid];
-    let given = processes_with("environ", NAMED);
+    let given = processes_with("environ", &secret_of(&scene));
     let inside = homing_shim::processes::below(&[shims[0]]).unwrap();
     assert!(
         !given.is_empty() && given.iter().all(|pid| inside.iter().any(|one| one.pid == *pid)),
@@ -159,11 +166,11 @@ fn r8_what_the_caller_names_is_the_commands_alone_until_its_task_ends() {
     is_in_one_file(&scene, &id, "with the next daemon");
     drop(open);
     assert_eq!(scene.homing(["wait", "told"]).code, Some(0), "it had the value");
-    until(|| files_with(&scene, NAMED).is_empty());
+    until(|| files_with(&scene, &secret_of(&scene)).is_empty());
     drop(beside);
     assert_eq!(scene.homing(["wait", "beside"]).code, Some(0));
     assert_eq!(scene.homing(["daemon", "stop"]).code, Some(0));
-    is_nowhere(&scene, NAMED, "after all");
+    is_nowhere(&scene, &secret_of(&scene), "after all");
 }
 
 /// R8: nor does it stay behind when the command never began.
@@ -180,14 +187,14 @@ fn r8_what_was_named_for_a_command_that_never_ran_is_gone_too() {
     let id = said.text().trim_end().to_owned();
     is_in_one_file(&scene, &id, "while it is queued");
     assert_eq!(scene.homing(["cancel", "queued"]).code, Some(0));
-    until(|| files_with(&scene, NAMED).is_empty());
+    until(|| files_with(&scene, &secret_of(&scene)).is_empty());
     drop(open);
     // Refused at the door, and not to be started.
     let said = verb(&scene, &[&["launch", "--host", "nowhere"][..], &named].concat());
     assert_eq!(said.code, Some(2), "{}", said.err);
-    is_nowhere(&scene, NAMED, "refused");
+    is_nowhere(&scene, &secret_of(&scene), "refused");
     let said = verb(&scene, &["run", "--env", "TASKS_TOKEN", "--", "no-such-program"]);
     assert_eq!(said.code, Some(1));
-    until(|| files_with(&scene, NAMED).is_empty());
+    until(|| files_with(&scene, &secret_of(&scene)).is_empty());
     scene.nothing_runs();
 }

@@ -110,6 +110,7 @@ impl Case<'_> {
             },
             text: text.text,
             nonce: Arc::clone(nonce),
+            sealed: None,
             state: DeliveryState::Sealed,
             tries: 0,
             next: 0,

@@ -57,6 +57,21 @@ query! {
 }
 
 query! {
+    /// `GET /v1/tasks/{ref}/logs?…`. With any of these: message by message, each with its id, of a host that keeps them apart, and
+    /// the header `homing-messages: apart`; of another host, all that it wrote.
+    LogsQuery {
+        /// `true`: with what the agent thought.
+        thinking as bool,
+        /// `true`: with the tools that it called, and what they said.
+        tools as bool,
+        /// Only what came after the message of this id.
+        since as String,
+        /// Only the last so many messages.
+        last as u32 [minimum = 1],
+    }
+}
+
+query! {
     /// `GET /v1/events?…`, `GET /v1/tasks/{ref}/events?…`.
     EventsQuery {
         /// The number of the last line that was seen; the header `Last-Event-ID` goes over it.

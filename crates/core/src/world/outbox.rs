@@ -13,7 +13,10 @@ use crate::words::DeliveryState;
 impl World {
     pub(super) fn apply_outbox(&mut self, record: &OutboxRecord, line: Line) {
         match record {
-            OutboxRecord::Sealed { debrief } => self.insert_debrief((**debrief).clone()),
+            OutboxRecord::Sealed { debrief } => {
+                let sealed = Some(line.stamp.wall);
+                self.insert_debrief(Debrief { sealed, ..(**debrief).clone() });
+            }
             OutboxRecord::DebriefMoved { debrief, .. } => {
                 let Some(mut known) = self.debriefs.remove(debrief) else {
                     return;

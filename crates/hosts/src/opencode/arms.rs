@@ -1,134 +1,26 @@
 //! Arms: programs that run sessions and do requests there for us, through the plugin inside of them. One arm is one process. A
 //! session is prompted only by the process that runs it: this says which that is.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+mod arm;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+pub(super) use arm::Arm;
+use arm::{Came, lock};
 use homing_core::ids::DebriefId;
-use homing_core::payload::Digest;
 use homing_core::refs::ParentRef;
-use homing_ports::door::{Offer, Order, Orders};
+use homing_ports::door::{LastTurn, Offer, Order, Orders};
 use homing_ports::host::Flight;
 use homing_shim::processes::Process;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
-use tracing::debug;
+use tokio::sync::mpsc;
 
-use super::http::Trouble;
-use super::{KNOWN, LOG, NAME};
+use super::{KNOWN, NAME};
 use crate::system;
 
-/// Orders that wait to be taken.
-const AHEAD: usize = 64;
-/// One that is not answered within this is not known to be done.
-const WITHIN: Duration = Duration::from_secs(20);
-/// What an arm says to an order that does not fit now.
-const NOT_NOW: u16 = 409;
-
-/// What came of an order: a status, and a body.
-type Came = (u16, Vec<u8>);
-
-/// One arm.
-#[derive(Debug)]
-pub(super) struct Arm {
-    pub name: String,
-    pub process: Process,
-    /// Of the data that it works on.
-    pub instance: Option<Arc<str>>,
-    directories: Mutex<BTreeSet<String>>,
-    /// Nobody sits in front of it: what people left is not its to go on with.
-    ours: bool,
-    orders: mpsc::Sender<Order>,
-    waiting: Mutex<BTreeMap<u64, oneshot::Sender<Came>>>,
-    number: AtomicU64,
-}
-
-impl Arm {
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
-        self.read(order("GET", path)).await
-    }
-
-    /// As `get`, and after it more, for one answer: each order costs a way there and back.
-    pub(super) async fn get_all<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        next: [&str; 2],
-    ) -> Result<T, Trouble> {
-        let next = next.map(str::to_owned).into();
-        self.read(Order { next, ..order("GET", path) }).await
-    }
-
-    async fn read<T: DeserializeOwned>(&self, order: Order) -> Result<T, Trouble> {
-        let body = self.ask(order).await?;
-        serde_json::from_slice(&body).map_err(|why| Trouble::Odd { why: why.to_string() })
-    }
-
-    /// Prompts a session unless a turn of it runs or begins; done when the prompt is stored. False: not now.
-    pub(super) async fn prompt(
-        &self,
-        path: &str,
-        body: &Value,
-        session: &str,
-        message: &str,
-    ) -> Result<bool, Trouble> {
-        let asked = self.ask(Order {
-            body: Some(body.to_string()),
-            between: Some(session.to_owned()),
-            stores: Some(message.to_owned()),
-            ..order("POST", path)
-        });
-        match asked.await {
-            Ok(_) => Ok(true),
-            Err(Trouble::Refused { status: NOT_NOW, .. }) => Ok(false),
-            Err(why) => Err(why),
-        }
-    }
-
-    pub(super) fn works_in(&self, directory: &str) -> bool {
-        lock(&self.directories).contains(directory)
-    }
-
-    pub(super) fn also_in(&self, directory: &str) {
-        let mut all = lock(&self.directories);
-        if all.len() < KNOWN {
-            all.insert(directory.to_owned());
-        }
-    }
-
-    async fn ask(&self, order: Order) -> Result<Vec<u8>, Trouble> {
-        let gone = |why: &str| Trouble::CutOff { why: why.to_owned() };
-        let (id, from) = (self.number.fetch_add(1, Ordering::Relaxed), system::mono_us());
-        let path = order.path.clone();
-        let (tell, told) = oneshot::channel();
-        lock(&self.waiting).insert(id, tell);
-        let whole = async {
-            let sent = self.orders.send(Order { id, ..order }).await;
-            sent.map_err(|_| gone("its plugin is not connected any more"))?;
-            told.await.map_err(|_| gone("its plugin is not connected any more"))
-        };
-        let came = tokio::time::timeout(WITHIN, whole).await;
-        lock(&self.waiting).remove(&id);
-        debug!(target: LOG, path, from, until = system::mono_us(), "asked");
-        let (status, body) = came.unwrap_or_else(|_| Err(gone("its plugin did not answer")))?;
-        if (200..300).contains(&status) {
-            return Ok(body);
-        }
-        let said = String::from_utf8_lossy(&body).chars().take(500).collect();
-        Err(Trouble::Refused { status, said })
-    }
-}
-
-fn order(method: &'static str, path: &str) -> Order {
-    let path = path.to_owned();
-    Order { id: 0, method, path, next: Vec::new(), body: None, between: None, stores: None }
-}
-
-fn lock<T>(held: &Mutex<T>) -> MutexGuard<'_, T> {
-    held.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// After a start of the daemon, every program that lives has come within this.
+const COME: Duration = Duration::from_secs(3);
 
 /// What is known of a session's turns.
 #[derive(Debug, Clone)]
@@ -136,14 +28,28 @@ pub(super) struct Ran {
     /// Who ran the last one.
     pub by: Process,
     pub turn: String,
+    /// When that began.
+    at: i64,
+    /// The last prompt in it.
+    last: String,
+    /// It is what a program said when it came, and another may have run one since that has not come yet.
+    said: bool,
     /// Who runs one now, as far as that was told.
     pub now: BTreeSet<Process>,
 }
 
 /// All arms, and what they told.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Arms {
     known: Mutex<Known>,
+    /// When the first could come.
+    since: Instant,
+}
+
+impl Default for Arms {
+    fn default() -> Self {
+        Self { known: Mutex::default(), since: Instant::now() }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -161,7 +67,9 @@ struct Known {
 /// Who runs a session.
 pub(super) enum Runs {
     This(Arc<Arm>),
-    /// One of these, if it works in the session's directory.
+    /// This, if the last prompt is of this name.
+    Since(Arc<Arm>, String),
+    /// The first of these that works in the session's directory.
     Perhaps(Vec<Arc<Arm>>),
     /// Somebody who is not connected, or nobody.
     Nobody,
@@ -173,27 +81,15 @@ impl Arms {
     pub(super) fn offer(self: &Arc<Self>, offer: Offer) -> Result<Box<dyn Orders>, String> {
         let process =
             Process::of(offer.pid).map_err(|why| format!("process {}: {why}", offer.pid))?;
-        let number = system::random().map_err(|why| why.to_string())?;
-        let (orders, taken) = mpsc::channel(AHEAD);
-        let arm = Arc::new(Arm {
-            name: format!("arm_{number:016x}"),
-            process: process.clone(),
-            instance: instance(&offer.data),
-            directories: Mutex::new(offer.directories.into_iter().collect()),
-            ours: offer.ours,
-            orders,
-            waiting: Mutex::default(),
-            number: AtomicU64::new(1),
-        });
+        let (arm, taken) = Arm::of(process.clone(), &offer)?;
         let mut known = lock(&self.known);
         // One process is one arm: what it was before was cut off.
         known.arms.retain(|_, other| other.process != process);
-        for session in offer.sessions {
-            let free = known.ran.get(&session).is_none_or(|ran| !ran.by.runs().unwrap_or(false));
-            if free {
-                let turn = String::new();
-                known.keep(session, Ran { by: process.clone(), turn, now: BTreeSet::new() });
-            }
+        for ran in known.ran.values_mut() {
+            ran.now.remove(&process);
+        }
+        for last in offer.sessions {
+            known.says(&process, last);
         }
         known.arms.insert(arm.name.clone(), Arc::clone(&arm));
         Ok(Box::new(AtWork { arm, taken, arms: Arc::clone(self) }))
@@ -204,8 +100,7 @@ impl Arms {
     }
 
     pub(super) fn answer(&self, arm: &str, order: u64, came: Came) -> bool {
-        let waits = self.named(arm).and_then(|arm| lock(&arm.waiting).remove(&order));
-        waits.is_some_and(|waits| waits.send(came).is_ok())
+        self.named(arm).is_some_and(|arm| arm.answered(order, came))
     }
 
     pub(super) fn began(&self, arm: &Arm, session: &str, turn: &str) {
@@ -213,7 +108,8 @@ impl Arms {
         let mut now = known.ran.get(session).map(|ran| ran.now.clone()).unwrap_or_default();
         now.retain(|other| other.runs().unwrap_or(false));
         now.insert(arm.process.clone());
-        let ran = Ran { by: arm.process.clone(), turn: turn.to_owned(), now };
+        let (by, turn, at) = (arm.process.clone(), turn.to_owned(), system::wall_ms());
+        let ran = Ran { by, last: turn.clone(), turn, at, said: false, now };
         known.keep(session.to_owned(), ran);
     }
 
@@ -223,6 +119,7 @@ impl Arms {
         let ran = known.ran.get_mut(session);
         ran.map(|ran| {
             ran.now.remove(&arm.process);
+            ran.said &= ran.by != arm.process;
             ran.turn.clone()
         })
         .unwrap_or_default()
@@ -246,16 +143,23 @@ impl Arms {
                 return Runs::Two(pids.join(" and "));
             }
             let by = known.arms.values().filter(same).find(|arm| arm.process == ran.by);
-            if let Some(arm) = by {
-                return Runs::This(Arc::clone(arm));
+            if let Some(arm) = by.cloned() {
+                let unsure = ran.said && !self.to_come().is_zero();
+                let last = ran.last.clone();
+                return if unsure { Runs::Since(arm, last) } else { Runs::This(arm) };
             }
             // It lives, and will be back.
             if ran.by.runs().unwrap_or(true) {
                 return Runs::Nobody;
             }
         }
+        // Whoever ran it may not have come yet.
+        if !self.to_come().is_zero() {
+            return Runs::Nobody;
+        }
         let others = known.arms.values().filter(same).filter(|arm| !arm.ours);
-        let all: Vec<Arc<Arm>> = others.cloned().collect();
+        let mut all: Vec<Arc<Arm>> = others.cloned().collect();
+        all.sort_by_key(|arm| arm.came);
         if all.is_empty() { Runs::Nobody } else { Runs::Perhaps(all) }
     }
 
@@ -264,6 +168,21 @@ impl Arms {
         if known.missed.len() < KNOWN {
             known.missed.insert(parent.clone());
         }
+    }
+
+    /// How long programs that live may still take to come.
+    fn to_come(&self) -> Duration {
+        COME.saturating_sub(self.since.elapsed())
+    }
+
+    /// How long this arm waits for others that may run what is missed of its data.
+    pub(super) fn waits_for_others(&self, arm: &Arm) -> Duration {
+        let known = lock(&self.known);
+        let unclear = known.missed.iter().any(|parent| {
+            matches!(parent, ParentRef::Session { instance, session, .. }
+                if *instance == arm.instance && !known.ran.contains_key(&**session))
+        });
+        if unclear { self.to_come() } else { Duration::ZERO }
     }
 
     /// Those that were missed, of this arm's data; they are not any more.
@@ -336,12 +255,32 @@ impl Arms {
 }
 
 impl Known {
-    /// Of too many, those whose program is gone go; then any.
+    /// What a program that came says of a session: of two that live, the one that ran it last has it.
+    fn says(&mut self, process: &Process, last: LastTurn) {
+        let LastTurn { session, turn, at, last, runs } = last;
+        let known = self.ran.get(&session);
+        let mut now = known.map(|ran| ran.now.clone()).unwrap_or_default();
+        if runs {
+            now.insert(process.clone());
+        }
+        let ran = match known {
+            Some(ran) if ran.at >= at && ran.by.runs().unwrap_or(false) => {
+                Ran { now, ..ran.clone() }
+            }
+            _ => Ran { by: process.clone(), turn, at, last, said: true, now },
+        };
+        self.keep(session, ran);
+    }
+
+    /// Of too many, those whose program is gone go; then the oldest: later ones have names that come before.
     fn keep(&mut self, session: String, ran: Ran) {
         if self.ran.len() >= KNOWN && !self.ran.contains_key(&session) {
-            self.ran.retain(|_, ran| ran.by.runs().unwrap_or(false));
+            let mut lives = BTreeMap::new();
+            self.ran.retain(|_, ran| {
+                *lives.entry(ran.by.clone()).or_insert_with(|| ran.by.runs().unwrap_or(false))
+            });
             while self.ran.len() >= KNOWN {
-                self.ran.pop_first();
+                self.ran.pop_last();
             }
         }
         self.ran.insert(session, ran);
@@ -352,17 +291,6 @@ impl Known {
 pub(super) fn parent(arm: &Arm, session: &str) -> ParentRef {
     let instance = arm.instance.clone();
     ParentRef::Session { host: NAME.into(), instance, session: session.into() }
-}
-
-/// The name of a data directory: none for the one that OpenCode of this user has unless it is told otherwise.
-fn instance(data: &str) -> Option<Arc<str>> {
-    let set = |name: &str| std::env::var(name).ok().filter(|at| !at.is_empty());
-    let usual = set("XDG_DATA_HOME").or_else(|| Some(format!("{}/.local/share", set("HOME")?)));
-    if usual.is_some_and(|usual| format!("{usual}/opencode") == data) {
-        return None;
-    }
-    let digest = format!("{:?}", Digest::of(data.as_bytes()));
-    Some(digest.chars().take(8).collect::<String>().into())
 }
 
 /// An arm that takes orders.
@@ -385,7 +313,75 @@ impl Orders for AtWork {
 impl Drop for AtWork {
     fn drop(&mut self) {
         lock(&self.arms.known).arms.remove(&self.arm.name);
-        // Whoever waits for it hears so at once.
-        lock(&self.arm.waiting).clear();
+        self.arm.left();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::arm::instance;
+    use super::*;
+
+    fn last(session: &str, at: i64, runs: bool) -> LastTurn {
+        let (turn, last) = (format!("msg_{at}"), format!("msg_{at}"));
+        LastTurn { session: session.to_owned(), turn, at, last, runs }
+    }
+
+    fn offered(since: Instant, sessions: &[&str]) -> (Arc<Arms>, Box<dyn Orders>) {
+        let arms = Arc::new(Arms { since, ..Arms::default() });
+        let offer = Offer {
+            pid: i32::try_from(std::process::id()).unwrap(),
+            data: "/data".into(),
+            directories: vec!["/work".into()],
+            sessions: sessions.iter().map(|session| last(session, 1, false)).collect(),
+            ours: false,
+        };
+        let at_work = arms.offer(offer).unwrap();
+        (arms, at_work)
+    }
+
+    #[test]
+    fn after_a_start_nobody_takes_over_what_somebody_may_run_who_has_not_come_yet() {
+        let now = Instant::now();
+        let data = instance("/data");
+        // However long this test takes.
+        let (arms, at_work) = offered(now + COME * 1_000, &["ses_1"]);
+        let arm = arms.named(at_work.arm()).unwrap();
+        let runs = |session| arms.who_runs(session, data.as_deref());
+        let turn = "msg_1".to_owned();
+        assert!(matches!(runs("ses_1"), Runs::Since(_, since) if since == turn));
+        assert!(matches!(runs("ses_2"), Runs::Nobody));
+        arms.began(&arm, "ses_1", "msg_2");
+        assert!(matches!(runs("ses_1"), Runs::This(_)));
+        assert!(arms.waits_for_others(&arm).is_zero());
+        arms.missed(&parent(&arm, "ses_1"));
+        assert!(arms.waits_for_others(&arm).is_zero(), "it is known who runs it");
+        arms.missed(&parent(&arm, "ses_2"));
+        assert!(!arms.waits_for_others(&arm).is_zero());
+        let (arms, at_work) = offered(now.checked_sub(COME).unwrap(), &[]);
+        assert!(matches!(arms.who_runs("ses_2", data.as_deref()), Runs::Perhaps(_)));
+        drop(at_work);
+        assert!(matches!(arms.who_runs("ses_2", data.as_deref()), Runs::Nobody));
+    }
+
+    #[test]
+    fn of_two_that_ran_a_session_the_last_one_has_it_whoever_comes_first() {
+        let own = Process::own().unwrap();
+        let other =
+            Process::of(rustix::process::getppid().unwrap().as_raw_nonzero().get()).unwrap();
+        let heard = |said: &[(&Process, i64, bool)]| {
+            let mut known = Known::default();
+            said.iter().for_each(|(who, at, runs)| known.says(who, last("ses_1", *at, *runs)));
+            known.ran.remove("ses_1").unwrap()
+        };
+        for said in [[(&own, 1, false), (&other, 2, false)], [(&other, 2, false), (&own, 1, false)]]
+        {
+            let ran = heard(&said);
+            assert_eq!((&ran.by, ran.turn.as_str()), (&other, "msg_2"));
+        }
+        let ran = heard(&[(&own, 1, true), (&other, 2, true)]);
+        assert_eq!(ran.now.len(), 2, "both run it");
+        // It has gone on while it was not connected.
+        assert_eq!(heard(&[(&own, 1, false), (&own, 3, false), (&other, 2, false)]).by, own);
     }
 }

@@ -10,8 +10,8 @@ use homing_core::refs::ParentRef;
 use homing_ports::door::{Arms, News, Offer, Orders, Word};
 use homing_ports::host::Flight;
 
-use super::arms::{self, Arm};
-use super::look::Session;
+use super::arms::{self, Arm, Runs};
+use super::look::{DEEP, Session};
 use super::parent::session_path;
 use super::turn::{Message, Part};
 use super::{NAME, OpenCode};
@@ -20,25 +20,42 @@ use crate::system::processes;
 
 /// Sessions of an arm that are looked at when it comes.
 const GREETED: usize = 20;
-/// A lineage that is longer is none.
-const DEEP: usize = 32;
 
 impl OpenCode {
     async fn greet_now(&self, name: &str) -> Vec<News> {
         let Some(arm) = self.arms.named(name) else {
             return Vec::new();
         };
+        tokio::time::sleep(self.arms.waits_for_others(&arm)).await;
         let mut sessions = self.arms.take_missed(&arm);
         sessions.extend(self.arms.ran_by(&arm).into_iter().take(GREETED));
         sessions.sort();
         sessions.dedup();
         let mut news = Vec::new();
         for session in sessions {
-            if self.is_run_by(&arm, &session).await {
-                news.extend(self.attend(&arm, &session, true).await);
+            let parent = arms::parent(&arm, &session);
+            match self.arm_of(&parent).await {
+                Ok(found) if Arc::ptr_eq(&found, &arm) => {
+                    news.extend(self.attend(&arm, &session, true).await);
+                }
+                // Whoever is owed something there asks again, and by then it is known who runs it.
+                Ok(_) | Err(_) => self.arms.missed(&parent),
             }
         }
         news
+    }
+
+    /// A word beside a session, where somebody sees it now. Whoever does not see it loses nothing.
+    pub async fn toast(&self, parent: &ParentRef, message: &str, variant: &str) {
+        let ParentRef::Session { host, session, instance } = parent else {
+            return;
+        };
+        if **host == *NAME
+            && let Runs::This(arm) | Runs::Since(arm, _) =
+                self.arms.who_runs(session, instance.as_deref())
+        {
+            drop(arm.toast(message, variant).await);
+        }
     }
 
     /// Sessions that a program had when it ended go to others that may have them.
@@ -57,17 +74,6 @@ impl OpenCode {
             news.extend(self.greet_now(&other).await);
         }
         news
-    }
-
-    /// Whether this arm is the one that may prompt a session.
-    async fn is_run_by(&self, arm: &Arc<Arm>, session: &str) -> bool {
-        let parent = arms::parent(arm, session);
-        let found = self.arm_of(&parent).await;
-        let ours = found.is_ok_and(|found| Arc::ptr_eq(&found, arm));
-        if !ours {
-            self.arms.missed(&parent);
-        }
-        ours
     }
 
     async fn hear_now(&self, name: &str, word: Word) -> Option<Vec<News>> {

@@ -21,7 +21,13 @@ impl OpenCode {
         let session = place.session.as_deref().ok_or("it has no session yet")?;
         let mut words = self.hub.listen(session);
         let prompt = ids::message(place.task, place.fence);
-        let mut heard = Heard { ears, prompt, answers: BTreeSet::new(), parts: BTreeMap::new() };
+        let mut heard = Heard {
+            ears,
+            prompt,
+            prompts: BTreeMap::new(),
+            answers: BTreeSet::new(),
+            parts: BTreeMap::new(),
+        };
         loop {
             let messages = self.messages(session).await?;
             if !heard.stored(&messages, follows).await
@@ -33,7 +39,7 @@ impl OpenCode {
             loop {
                 match words.next().await {
                     None => return Ok(()),
-                    Some(Word::Beat) => {}
+                    Some(Word::Beat | Word::Asks) => {}
                     Some(Word::Missed) => {
                         // What was added meanwhile is not known: they are told when they are stored.
                         heard.parts.retain(|_, told| told.whole);
@@ -67,6 +73,8 @@ enum Came {
 struct Heard<'a> {
     ears: &'a dyn Ears,
     prompt: String,
+    /// Prompts that something answers, and whether they are of the turn.
+    prompts: BTreeMap<String, bool>,
     /// Messages that answer the prompt.
     answers: BTreeSet<String>,
     parts: BTreeMap<Arc<str>, Told>,
@@ -84,8 +92,14 @@ struct Told {
 impl Heard<'_> {
     /// Whether somebody listens still.
     async fn stored(&mut self, messages: &[Message], follows: bool) -> bool {
-        for message in messages {
-            if message.info.parent.as_ref() != Some(&self.prompt) {
+        let ours = turn::prompts(messages, &self.prompt).map(|(_, ours)| ours).unwrap_or_default();
+        for message in messages.iter().filter(|message| message.is_answer()) {
+            let Some(prompt) = &message.info.parent else {
+                continue;
+            };
+            let is_ours = ours.contains(&prompt.as_str());
+            self.prompts.insert(prompt.clone(), is_ours);
+            if !is_ours {
                 continue;
             }
             self.answers.insert(message.info.id.clone());
@@ -125,8 +139,19 @@ impl Heard<'_> {
         match event["type"].as_str() {
             Some("message.updated") => {
                 let info = &properties["info"];
-                if info["parentID"] != self.prompt.as_str() {
+                let Some(prompt) = info["parentID"].as_str().filter(|_| info["summary"] != true)
+                else {
                     return Came::More;
+                };
+                match self.prompts.get(prompt) {
+                    Some(true) => {}
+                    Some(false) => return Came::More,
+                    None if prompt == self.prompt => {}
+                    // Whose it is, the messages tell.
+                    None => {
+                        self.prompts.insert(prompt.to_owned(), false);
+                        return Came::Perhaps;
+                    }
                 }
                 self.answers.extend(info["id"].as_str().map(str::to_owned));
                 if info["time"]["completed"].is_null() { Came::More } else { Came::Perhaps }

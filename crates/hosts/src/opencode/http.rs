@@ -17,8 +17,8 @@ use tracing::debug;
 use super::LOG;
 use crate::system::mono_us;
 
-/// Of one answer. A session's messages hold what its tools put out.
-const ANSWER_MAX: usize = 64 << 20;
+/// Of one answer. A session's messages hold what its tools put out, and every picture and document that was read.
+const ANSWER_MAX: usize = 256 << 20;
 /// Of one event; a longer one is passed over.
 const EVENT_MAX: usize = 16 << 20;
 /// For anything but the stream.

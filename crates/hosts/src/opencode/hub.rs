@@ -24,6 +24,8 @@ pub(super) enum Word {
     Missed,
     /// The stream is there, and there is nothing to say.
     Beat,
+    /// A session that nobody listens to asks something, or does not any more: it may be below this one.
+    Asks,
 }
 
 /// See the module.
@@ -168,10 +170,13 @@ impl Hub {
         };
         let session = session.to_owned();
         let event = Arc::new(event);
-        if let Some(ears) = self.lock().all.get_mut(&session) {
-            for ear in ears {
+        let mut ears = self.lock();
+        if let Some(of_session) = ears.all.get_mut(&session) {
+            for ear in of_session {
                 ear.tell(Word::Event(Arc::clone(&event)));
             }
+        } else if is_ask(&event) {
+            ears.all.values_mut().flatten().for_each(|ear| ear.tell(Word::Asks));
         }
     }
 
@@ -207,6 +212,12 @@ impl Ear {
 /// What a server says when there is nothing to say.
 fn is_beat(event: &Value) -> bool {
     event["payload"]["type"] == "server.heartbeat"
+}
+
+/// Whether it speaks of something that a session asks.
+fn is_ask(event: &Value) -> bool {
+    let kind = event["type"].as_str().unwrap_or_default();
+    kind.starts_with("permission.") || kind.starts_with("question.")
 }
 
 /// The session that an event speaks of.

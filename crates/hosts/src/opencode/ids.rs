@@ -4,6 +4,8 @@ use homing_core::fact::Fence;
 use homing_core::ids::{DebriefId, TaskId};
 use homing_core::payload::Digest;
 
+/// Of a name, what goes by time.
+const DIGITS: usize = 12;
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// The name of a turn's prompt.
@@ -16,9 +18,21 @@ pub(super) fn part(task: TaskId, fence: Fence) -> String {
     format!("prt_{}", of(&turn(task, fence)))
 }
 
-/// The name of a debrief as a message.
-pub(super) fn of_debrief(key: DebriefId) -> String {
-    format!("msg_{}", of(&key.to_string()))
+/// The name of a debrief as a message. What OpenCode's terminal does again goes by the order of names, and OpenCode's own are
+/// in the order of time.
+pub(super) fn of_debrief(key: DebriefId, sealed: Option<i64>) -> String {
+    let name = of(&key.to_string());
+    let (random, letters) = name.split_at(DIGITS);
+    match sealed {
+        Some(ms) => format!("msg_{:012x}{letters}", ms.cast_unsigned() << 12 & 0xffff_ffff_ffff),
+        None => format!("msg_{random}{letters}"),
+    }
+}
+
+/// Whether a message is this debrief, whenever that was sealed.
+pub(super) fn is_debrief(name: &str, key: DebriefId) -> bool {
+    let letters = &of(&key.to_string())[DIGITS..];
+    name.strip_suffix(letters).is_some_and(|rest| rest.len() == "msg_".len() + DIGITS)
 }
 
 /// And of its parts.
@@ -62,5 +76,22 @@ mod tests {
         assert_ne!(name(1, 2), name(2, 1));
         assert_ne!(name(1, 1), message(TaskId::from_bits(8), Fence { attempt: 1, turn: 1 }));
         assert_ne!(name(1, 1)[4..16], name(1, 2)[4..16]);
+    }
+
+    #[test]
+    fn a_debrief_stands_among_opencodes_own_names_where_it_was_sealed() {
+        let key = DebriefId::from_bits(7);
+        let name = |sealed| of_debrief(key, sealed);
+        // A name that OpenCode 1.18.33 gave, and the millisecond in which it did.
+        let (own, ms) = ("msg_1ed6af9b8001ekWZokh3NLjDSX", 1_794_984_573_368);
+        assert!(name(Some(ms - 1)).as_str() < own);
+        assert!(name(Some(ms + 1)).as_str() > own);
+        for sealed in [None, Some(0), Some(ms), Some(i64::MAX), Some(-1)] {
+            assert!(is_debrief(&name(sealed), key), "{sealed:?}");
+            assert_eq!(name(sealed).len(), 30);
+            assert!(!is_debrief(&name(sealed), DebriefId::from_bits(8)));
+            assert!(!is_debrief(&name(sealed)[1..], key));
+        }
+        assert!(!is_debrief("", key));
     }
 }

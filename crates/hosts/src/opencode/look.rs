@@ -1,5 +1,6 @@
 //! One look at a session: everything that the server's records say of a turn. Events only say when to look.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use homing_core::fact::{
@@ -14,10 +15,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::errors::short;
-use super::http::{Door, Trouble};
+use super::http::Trouble;
 use super::server::Server;
-use super::turn::{self, Message, Stopped, Turn};
+use super::turn::{self, Helpers, Message, Stopped, Turn};
 use super::{KNOWN, OpenCode, ids};
+
+/// A lineage that is longer is none.
+pub(super) const DEEP: usize = 32;
+
+/// Of one attempt, whose spending is looked up.
+const HELPERS: usize = 100;
 
 /// A session as the server lists it.
 #[derive(Debug, Clone, Deserialize)]
@@ -52,7 +59,9 @@ pub(super) struct Sight {
     pub fence: Fence,
     pub fact: Fact,
     pub spent: Option<Spend>,
-    /// Its prompt is the last thing said, and nobody answers.
+    /// Whom OpenCode itself sent out, with when: what they used is not in it.
+    pub helpers: Helpers,
+    /// Nobody answers its prompt, or goes on with the answer.
     pub dropped: bool,
 }
 
@@ -63,6 +72,18 @@ impl Sight {
             return false;
         };
         matches!(picture.turn, TurnRecord::Ended(_)) && picture.busy == Tri::Yes
+    }
+
+    /// What is open, and stays so, has ended with this.
+    pub(super) fn break_off(&mut self, error: &HostError) {
+        if let Fact::Looked { picture } = &mut self.fact
+            && picture.turn == TurnRecord::Open
+        {
+            let tools_ran = !picture.calls.is_empty();
+            picture.calls.clear();
+            let (finish, error) = (Finish::Unknown, Some(error.clone()));
+            picture.turn = TurnRecord::Ended(End { finish, error, text: None, tools_ran });
+        }
     }
 }
 
@@ -136,7 +157,7 @@ impl OpenCode {
         let (messages, todos, mut asks) = tokio::join!(
             door.get::<Vec<Message>>(&messages),
             door.get::<Value>(&todos),
-            asks(door, &known, before),
+            self.asks(server, &known, before),
         );
         let todos = todos.ok().map(|todos| open_todos(&todos));
         let messages = match messages {
@@ -153,50 +174,107 @@ impl OpenCode {
                 };
                 let fence = fence_of(which);
                 let fact = Fact::Looked { picture };
-                return Ok(Sight { fence, fact, spent: None, dropped: false });
+                let (spent, helpers) = (None, Helpers::new());
+                return Ok(Sight { fence, fact, spent, helpers, dropped: false });
             }
             Err(why) => return Err(why),
         };
         let (fence, prompt) = prompt_of(&known, task, which, &messages);
-        let seen = turn::turn(&messages, &prompt, self.result);
+        let seen =
+            prompt.map_or_else(Turn::awaited, |name| turn::turn(&messages, &name, self.result));
         let mut busy_now = before;
         if before == Tri::No && seen.record == TurnRecord::Open {
             // It may have begun after the status was read.
             busy_now = busy(door.get(&format!("/session/status?{query}")).await?, session);
-            asks = self::asks(door, &known, busy_now).await;
+            asks = self.asks(server, &known, busy_now).await;
         }
-        let spent = turn::spent(&messages, task, fence.attempt);
+        let (spent, helpers) = turn::spent(&messages, task, fence.attempt);
         let same_host = same_host(server, &seen, busy_now);
         let stands = busy_now == Tri::No && same_host == Tri::Yes;
-        let dropped = stands && seen.stopped == Some(Stopped::Unanswered);
+        let dropped = stands && matches!(seen.stopped, Some(Stopped::Unanswered | Stopped::Cut));
         let fact = told(seen, busy_now, same_host, error, asks, todos);
-        Ok(Sight { fence, fact, spent: Some(spent), dropped })
+        Ok(Sight { fence, fact, spent: Some(spent), helpers, dropped })
+    }
+
+    /// What helpers that OpenCode itself sent out used, with those that they sent out; as far as it can be read. Tasks of ours
+    /// have an account of their own.
+    pub(super) async fn spent_by(&self, helpers: Helpers) -> Spend {
+        let mut sum = Spend::default();
+        let Ok(server) = self.servers.get().await else {
+            return sum;
+        };
+        let mut seen = BTreeSet::new();
+        let mut left = helpers;
+        while let Some((helper, since)) = left.pop_first() {
+            if seen.len() >= HELPERS || !seen.insert(helper.clone()) {
+                continue;
+            }
+            let Ok(known) = self.known(&server, &helper).await else {
+                continue;
+            };
+            let path = format!("/session/{}/message?{}", escaped(&helper), known.query());
+            if known.metadata["homing"].is_null()
+                && let Ok(messages) = server.door.get::<Vec<Message>>(&path).await
+            {
+                let (spent, below) = turn::spent_since(&messages, since);
+                sum = sum.plus(spent);
+                left.extend(below);
+            }
+        }
+        sum
+    }
+
+    /// What a session asks, with those below it that are no tasks; none where that cannot be told. One that is not busy asks
+    /// nothing: who asks waits for the answer.
+    async fn asks(&self, server: &Server, session: &Session, busy: Tri) -> Option<Vec<AskSeen>> {
+        if busy == Tri::No {
+            return Some(Vec::new());
+        }
+        let (door, query) = (&server.door, session.query());
+        let (permissions, questions) =
+            (format!("/permission?{query}"), format!("/question?{query}"));
+        let (permissions, questions) =
+            tokio::join!(door.get::<Vec<Value>>(&permissions), door.get::<Vec<Value>>(&questions));
+        let permissions = permissions.ok()?.into_iter().map(|ask| (permission(&ask), ask));
+        let questions = questions.ok()?.into_iter().map(|ask| (question(&ask), ask));
+        let mut ours = Vec::new();
+        for (seen, ask) in permissions.chain(questions) {
+            let asks = ask["sessionID"].as_str().unwrap_or_default();
+            if self.speaks_for(server, asks, session).await {
+                ours.extend(seen);
+            }
+        }
+        Some(ours)
+    }
+
+    /// Whether one session is another, or was made by it or by one that was: what OpenCode delegates itself. A task of ours speaks
+    /// for itself.
+    async fn speaks_for(&self, server: &Server, one: &str, other: &Session) -> bool {
+        let mut at = one.to_owned();
+        for _ in 0..DEEP {
+            if at == other.id {
+                return true;
+            }
+            let Ok(known) = self.known(server, &at).await else {
+                return false;
+            };
+            let Some(above) = known.parent.clone().filter(|_| known.metadata["homing"].is_null())
+            else {
+                return false;
+            };
+            at = above;
+        }
+        false
     }
 }
 
-/// What a session asks; none where that cannot be told. One that is not busy asks nothing: who asks waits for the answer.
-async fn asks(door: &Door, session: &Session, busy: Tri) -> Option<Vec<AskSeen>> {
-    if busy == Tri::No {
-        return Some(Vec::new());
-    }
-    let query = session.query();
-    let (permissions, questions) = (format!("/permission?{query}"), format!("/question?{query}"));
-    let (permissions, questions) =
-        tokio::join!(door.get::<Value>(&permissions), door.get::<Value>(&questions));
-    let of = |list: &Value, seen: fn(&Value) -> Option<AskSeen>| -> Vec<AskSeen> {
-        let ours = |ask: &&Value| ask["sessionID"] == *session.id;
-        list.as_array().into_iter().flatten().filter(ours).filter_map(seen).collect()
-    };
-    Some([of(&permissions.ok()?, permission), of(&questions.ok()?, question)].concat())
-}
-
-/// The turn, and its prompt. In a session that we did not make, and never prompted, the last prompt is the turn's.
+/// The turn, and its prompt. In a session that we did not make for it, and never prompted, the last prompt is the turn's, if there is one.
 fn prompt_of(
     session: &Session,
     task: TaskId,
     which: Which,
     messages: &[Message],
-) -> (Fence, String) {
+) -> (Fence, Option<String>) {
     let attempt = fence_of(which).attempt;
     let latest = turn::latest(messages, task, attempt);
     let fence = match (which, &latest) {
@@ -204,12 +282,14 @@ fn prompt_of(
         (Which::Latest { .. }, Some(mark)) => Fence { attempt, turn: mark.turn },
         (Which::Latest { .. }, None) => Fence { attempt, turn: 1 },
     };
-    let adopted = latest.is_none() && session.metadata["homing"].is_null();
-    let last = messages.iter().rev().find(|message| message.is_prompt());
-    match last.filter(|_| adopted) {
-        Some(last) => (fence, last.info.id.clone()),
-        None => (fence, ids::message(task, fence)),
+    // A fork says of itself what the session said that it was made from.
+    let made = session.metadata["homing"]["task"] == task.to_string().as_str();
+    let prompted = messages.iter().any(|m| m.mark().is_some_and(|mark| mark.task == task));
+    if made || prompted {
+        return (fence, Some(ids::message(task, fence)));
     }
+    let last = messages.iter().rev().find(|message| message.is_prompt());
+    (fence, last.map(|last| last.info.id.clone()))
 }
 
 fn fence_of(which: Which) -> Fence {
@@ -229,7 +309,8 @@ fn missing(which: Which) -> Sight {
         session: Presence::Missing,
         same_host: Tri::Unknown,
     };
-    Sight { fence: fence_of(which), fact: Fact::Looked { picture }, spent: None, dropped: false }
+    let (fence, fact) = (fence_of(which), Fact::Looked { picture });
+    Sight { fence, fact, spent: None, helpers: Helpers::new(), dropped: false }
 }
 
 /// Whether the program that took the turn is the one that answers now. A prompt of ours says which took it. One of somebody
@@ -268,14 +349,18 @@ fn told(
             let why = "another prompt took its place, and it got no answer of its own";
             return Fact::Interrupted { why: why.into() };
         }
-        (Some(Stopped::Refused), _) => {
+        (Some(Stopped::Refused | Stopped::Aborted), Some(error)) => {
+            ended(Finish::Unknown, Some(error.clone()))
+        }
+        (Some(Stopped::Refused), None) => {
             let why = "a tool was refused, and nothing was said after that";
             let error = HostError::new(ErrorClass::Permission, "refused", why);
             ended(Finish::ToolCalls, Some(error))
         }
-        (Some(Stopped::Aborted), _) => ended(Finish::Cancelled, None),
+        (Some(Stopped::Aborted), None) => ended(Finish::Cancelled, None),
         (Some(Stopped::Unanswered), Some(error)) => ended(Finish::Unknown, Some(error.clone())),
-        (Some(Stopped::Unanswered), None) => seen.record,
+        // It may be about to be closed: `Watch::doubt` looks once more.
+        (Some(Stopped::Unanswered), None) | (Some(Stopped::Cut), _) => seen.record,
     };
     let calls = match &record {
         // What is called so by a turn that is over runs no more.

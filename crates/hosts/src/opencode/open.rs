@@ -189,6 +189,7 @@ impl OpenCode {
         while let Some(word) = hears.next().await {
             let shows = match word {
                 Word::Missed | Word::Beat => true,
+                Word::Asks => false,
                 Word::Event(event) => {
                     let properties = &event["properties"];
                     if event["type"] == "session.error" {

@@ -61,8 +61,10 @@ impl Stand {
         self.busy == Tri::No && open.is_some_and(|last| !is_old(last))
     }
 
-    fn has(&self, name: &str) -> bool {
-        self.messages.iter().any(|message| message.info.id == name)
+    /// The name under which it has a debrief.
+    fn name_of(&self, key: DebriefId) -> Option<&str> {
+        let names = self.messages.iter().map(|message| message.info.id.as_str());
+        names.into_iter().find(|name| ids::is_debrief(name, key))
     }
 
     /// What became of a debrief that is stored; none while that is open.
@@ -86,11 +88,23 @@ impl Stand {
                 let why = end.error.map(|error| error.message.to_string()).unwrap_or_default();
                 Became::Failed(why)
             }
-            // Somebody else's prompt came after it, and waits for its answer.
-            TurnRecord::Open if seen.stopped == Some(Stopped::Overtaken) => Became::Open,
-            TurnRecord::Open | TurnRecord::Absent | TurnRecord::Unreadable => Became::Unanswered,
+            TurnRecord::Open => match seen.stopped {
+                // Somebody else's prompt came after it, and waits for its answer.
+                Some(Stopped::Overtaken) => Became::Open,
+                // Somebody who was there refused it a tool, or stopped it: what was brought was seen.
+                Some(Stopped::Refused | Stopped::Aborted) => Became::Over(DeliveryFact::Shared),
+                Some(Stopped::Unanswered | Stopped::Cut) | None => Became::Unanswered,
+            },
+            TurnRecord::Absent | TurnRecord::Unreadable => Became::Unanswered,
         }
     }
+}
+
+/// The prompt that is answered last, where it is not among what was read: its turn has very many steps.
+fn further_up(messages: &[Message]) -> Option<&str> {
+    let prompt = messages.last()?.info.parent.as_deref()?;
+    let read = messages.len() < SEEN || messages.iter().any(|message| message.info.id == prompt);
+    (!read).then_some(prompt)
 }
 
 fn is_old(message: &Message) -> bool {
@@ -117,6 +131,11 @@ impl OpenCode {
         };
         match self.arms.who_runs(session, instance.as_deref()) {
             Runs::This(arm) => Ok(arm),
+            Runs::Since(arm, prompt) => match self.last_prompt(&arm, session).await {
+                Ok(last) if last.as_ref() == Some(&prompt) => Ok(arm),
+                Err(why) if why.is_absence() => Err(Held::Gone),
+                Ok(_) | Err(_) => Err(Held::Unsure),
+            },
             Runs::Two(pids) => {
                 warn!(target: LOG, %parent, pids, "two programs run this session; nothing is brought until one is done");
                 Err(Held::Two(format!("two programs run it: {pids}")))
@@ -137,6 +156,13 @@ impl OpenCode {
         }
     }
 
+    /// The prompt that is answered last, whoever runs that.
+    async fn last_prompt(&self, arm: &Arm, session: &str) -> Result<Option<String>, Trouble> {
+        let path = format!("{}/message?limit=1", session_path(session));
+        let last = arm.get::<Vec<Message>>(&path).await?.pop();
+        Ok(last.map(|last| last.info.parent.unwrap_or(last.info.id)))
+    }
+
     async fn stand(&self, arm: &Arm, session: &str) -> Result<Stand, Trouble> {
         let path = session_path(session);
         // Where it is never changes.
@@ -150,7 +176,15 @@ impl OpenCode {
         let messages = format!("{path}/message?limit={SEEN}&{query}");
         let status = format!("/session/status?{query}");
         let all = arm.get_all(&status, [&path, &messages]).await?;
-        let (status, known, messages): (Value, Session, Vec<Message>) = all;
+        let (status, known, mut messages): (Value, Session, Vec<Message>) = all;
+        if let Some(prompt) = further_up(&messages) {
+            let found = arm.get(&format!("{path}/message/{}?{query}", escaped(prompt))).await;
+            match found {
+                Ok(prompt) => messages.insert(0, prompt),
+                Err(why) if why.is_absence() => {}
+                Err(why) => return Err(why),
+            }
+        }
         Ok(Stand { session: Arc::new(known), busy: busy(status, session), messages })
     }
 
@@ -169,7 +203,7 @@ impl OpenCode {
             Ok(arm) => arm,
             Err(Held::Gone) => return ParentFact::Deleted,
             Err(Held::Two(turn)) => return ParentFact::TurnBegan { turn: turn.into() },
-            Err(Held::Away) => {
+            Err(Held::Away | Held::Unsure) => {
                 self.arms.missed(parent);
                 return ParentFact::Unreachable;
             }
@@ -199,7 +233,7 @@ impl OpenCode {
             Err(Held::Gone) => return DeliveryFact::Gone,
             // Nothing was sent. When its arm is back, that is told as the end of a turn.
             Err(Held::Two(_)) => return DeliveryFact::Busy,
-            Err(Held::Away) => {
+            Err(Held::Away | Held::Unsure) => {
                 self.arms.missed(parent);
                 return DeliveryFact::Busy;
             }
@@ -223,19 +257,22 @@ impl OpenCode {
         delivery: &Delivery,
     ) -> Result<DeliveryFact, Trouble> {
         let stand = self.settled(arm, session).await?;
-        let name = ids::of_debrief(delivery.key);
-        if stand.has(&name) {
-            return match stand.became(&name, self.result) {
+        if let Some(name) = stand.name_of(delivery.key) {
+            return match stand.became(name, self.result) {
                 Became::Over(fact) => Ok(fact),
-                Became::Open => Ok(DeliveryFact::Accepted),
+                Became::Open => {
+                    self.arms.opened(session, delivery.key);
+                    Ok(DeliveryFact::Accepted)
+                }
                 Became::Failed(why) if delivery.tries > TRIES => {
                     Ok(failed(&format!("the parent's answer broke off: {why}")))
                 }
                 Became::Failed(_) | Became::Unanswered => {
-                    self.send(arm, &stand, delivery, &name).await
+                    self.send(arm, &stand, delivery, name).await
                 }
             };
         }
+        let name = ids::of_debrief(delivery.key, delivery.sealed);
         // Long ago: others were answered since with it in view.
         if stand.messages.len() >= SEEN && stored(arm, &stand.session, &name).await? {
             return Ok(DeliveryFact::Shared);
@@ -281,12 +318,16 @@ impl OpenCode {
         }
         let mut news = Vec::new();
         for key in keys {
-            let name = ids::of_debrief(key);
-            if stand.has(&name)
-                && let Became::Over(fact) = stand.became(&name, self.result)
-            {
-                self.arms.closed(session, key);
-                news.push(News::Debrief(key, fact));
+            let Some(name) = stand.name_of(key) else {
+                continue;
+            };
+            match stand.became(name, self.result) {
+                Became::Over(fact) => {
+                    self.arms.closed(session, key);
+                    news.push(News::Debrief(key, fact));
+                }
+                Became::Open => self.arms.opened(session, key),
+                Became::Failed(_) | Became::Unanswered => {}
             }
         }
         let fact = match stand.turn() {
@@ -305,6 +346,8 @@ impl OpenCode {
 pub(super) enum Held {
     /// Nobody is connected who runs it.
     Away,
+    /// Whoever ran it last may not have come yet.
+    Unsure,
     Two(String),
     Gone,
 }
@@ -359,7 +402,8 @@ fn prompt(delivery: &Delivery, name: &str, before: &[Message]) -> Value {
     }
     let mut body = json!({"messageID": name, "parts": parts});
     // As it was last spoken to; what OpenCode says itself when it sums up is not that.
-    let last = before.iter().rev().find(|message| message.is_prompt() && !message.goes_on());
+    let prompts = || before.iter().rev().filter(|message| message.is_prompt());
+    let last = prompts().find(|message| !message.sums_up()).or_else(|| prompts().next());
     let Some(last) = last else {
         return body;
     };

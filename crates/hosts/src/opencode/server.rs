@@ -212,10 +212,14 @@ impl Servers {
     }
 
     async fn own(&self) -> Result<Server, String> {
-        if let Some(server) = self.left().map_err(|why| self.unusable(&why))?
-            && server.door.get_soon("/global/health", START).await.is_ok()
-        {
-            return Ok(server);
+        if let Some(server) = self.left().map_err(|why| self.unusable(&why))? {
+            if server.door.get_soon("/global/health", START).await.is_ok() {
+                return Ok(server);
+            }
+            // It hangs. Beside another one on the same data it would go on one day, and do what was given to that one.
+            if let Some(run) = &server.run {
+                self.end(run).await.map_err(|why| self.unusable(&why))?;
+            }
         }
         let run = self.prepare().map_err(|why| self.unusable(&why))?;
         let said = self.nursery.shim_of(&run).await.map_err(|why| self.unusable(&why))?;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use homing_core::path::escaped;
-use homing_ports::host::Place;
+use homing_ports::host::{Place, Reading};
 
 use super::OpenCode;
 use super::http::Trouble;
@@ -11,16 +11,27 @@ use super::turn::{Message, Part};
 
 impl OpenCode {
     pub(super) async fn transcript_of(&self, place: &Place) -> Result<Vec<u8>, String> {
-        let server = self.servers.get().await?;
-        let trouble = |why: Trouble| format!("OpenCode: {why}");
-        let session = match &place.session {
-            Some(session) => session.to_string(),
-            None => {
-                let found = self.find(&server, place.task, place.fence.attempt).await;
-                found.map_err(trouble)?.ok_or("it has no session yet")?
-            }
-        };
+        let session = self.session_of(place).await?;
         Ok(written(&self.messages(&session).await?).into_bytes())
+    }
+
+    pub(super) async fn messages_of(
+        &self,
+        place: &Place,
+        reading: &Reading,
+    ) -> Result<String, String> {
+        let session = self.session_of(place).await?;
+        one_by_one(&self.messages(&session).await?, reading)
+    }
+
+    async fn session_of(&self, place: &Place) -> Result<String, String> {
+        if let Some(session) = &place.session {
+            return Ok(session.to_string());
+        }
+        let server = self.servers.get().await?;
+        let found = self.find(&server, place.task, place.fence.attempt).await;
+        let found = found.map_err(|why| format!("OpenCode: {why}"))?;
+        found.ok_or_else(|| "it has no session yet".to_owned())
     }
 
     /// All that is stored of a session.
@@ -53,6 +64,37 @@ fn written(messages: &[Message]) -> String {
         }
     }
     out
+}
+
+/// Each message below its id; one of which nothing is wanted is left out.
+fn one_by_one(messages: &[Message], reading: &Reading) -> Result<String, String> {
+    let mut from = 0;
+    if let Some(since) = &reading.since {
+        let at = messages.iter().position(|message| message.info.id == *since);
+        from = at.ok_or_else(|| format!("there is no message {since}"))? + 1;
+    }
+    let mut all = Vec::new();
+    for message in &messages[from..] {
+        let texts = message.parts.iter().filter_map(|part| {
+            let text = part.text.clone().unwrap_or_default();
+            let text = match part.kind.as_str() {
+                "text" => text,
+                "reasoning" if reading.thinking => format!("(thinks) {text}"),
+                "tool" if reading.tools => tool(part),
+                _ => return None,
+            };
+            (!text.trim().is_empty()).then(|| text.trim_end().to_owned())
+        });
+        let error = message.info.error.as_ref();
+        let error = error.map(|error| format!("{}: {}", error.name, error.told().message));
+        let said: Vec<String> = texts.chain(error).collect();
+        if !said.is_empty() {
+            let who = if message.is_prompt() { ">" } else { "<" };
+            all.push(format!("{who} {}\n{}\n", message.info.id, said.join("\n")));
+        }
+    }
+    let first = all.len().saturating_sub(reading.last.unwrap_or(usize::MAX));
+    Ok(all[first..].concat())
 }
 
 fn tool(part: &Part) -> String {

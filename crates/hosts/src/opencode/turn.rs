@@ -1,6 +1,8 @@
 //! What the stored messages say of one turn. Pure: nothing here asks, waits or judges.
 
-use homing_core::fact::{Call, End, Finish, TurnRecord};
+use std::collections::BTreeMap;
+
+use homing_core::fact::{Call, End, ErrorClass, Finish, HostError, TurnRecord};
 use homing_core::ids::TaskId;
 use homing_core::payload::{Digest, Payload};
 use homing_core::spec::Spend;
@@ -8,6 +10,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::errors::Failure;
+
+/// What OpenCode writes above a command that a person ran.
+const RAN: &str = "The following tool was executed by the user";
 
 /// One message with its parts.
 #[derive(Debug, Clone, Deserialize)]
@@ -111,7 +116,18 @@ pub(super) struct ToolState {
     pub input: Value,
     pub output: Value,
     pub error: Option<String>,
+    metadata: Value,
+    time: Began,
 }
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Began {
+    start: Option<f64>,
+}
+
+/// Sessions of helpers, each with when it was called.
+pub(super) type Helpers = BTreeMap<String, f64>;
 
 /// What a prompt of ours carries beside its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,18 +168,45 @@ impl Message {
         self.info.role == "user"
     }
 
-    /// A prompt that nobody wrote.
-    pub(super) fn goes_on(&self) -> bool {
-        let own = |part: &Part| part.synthetic || part.kind == "compaction";
-        self.is_prompt() && !self.parts.is_empty() && self.parts.iter().all(own)
+    /// What a prompt of ours says of itself. One that has the same was said again by OpenCode, after it summed up what was before.
+    fn ours(&self) -> Option<&Value> {
+        self.parts.iter().map(|part| &part.metadata["homing"]).find(|ours| !ours.is_null())
     }
 
-    fn is_answer(&self) -> bool {
+    /// A prompt that nobody wrote, and that leads the turn on. A command that a person runs stands as one, too.
+    pub(super) fn goes_on(&self) -> bool {
+        let own = |part: &Part| part.synthetic || part.kind == "compaction";
+        let runs = |part: &Part| part.text.as_deref() == Some(RAN);
+        self.is_prompt()
+            && !self.parts.is_empty()
+            && self.parts.iter().all(own)
+            && !self.parts.iter().any(runs)
+    }
+
+    /// Whether it only asks to sum up what was said.
+    pub(super) fn sums_up(&self) -> bool {
+        self.parts.iter().any(|part| part.kind == "compaction")
+    }
+
+    pub(super) fn is_answer(&self) -> bool {
         self.info.role == "assistant" && self.info.summary != Value::Bool(true)
+    }
+
+    fn answers(&self, prompts: &[&str]) -> bool {
+        self.info.parent.as_deref().is_some_and(|prompt| prompts.contains(&prompt))
     }
 
     fn tools(&self) -> impl Iterator<Item = &Part> {
         self.parts.iter().filter(|part| part.kind == "tool")
+    }
+
+    /// Tools that OpenCode runs, and goes on after: not those of the provider, nor what is left of a call that broke off.
+    fn steps(&self) -> impl Iterator<Item = &Part> {
+        let broke_off = |part: &Part| {
+            part.state.status == "error" && part.state.metadata["interrupted"] == true
+        };
+        self.tools()
+            .filter(move |part| part.metadata["providerExecuted"] != true && !broke_off(part))
     }
 
     /// What it says to people.
@@ -189,6 +232,24 @@ pub(super) struct Turn {
     pub said: Option<Payload>,
 }
 
+impl Turn {
+    /// Of a session in which nobody has said anything yet.
+    pub(super) fn awaited() -> Self {
+        Self { record: TurnRecord::Open, ..Self::absent() }
+    }
+
+    fn absent() -> Self {
+        Self {
+            record: TurnRecord::Absent,
+            calls: Vec::new(),
+            server: None,
+            answered: None,
+            stopped: None,
+            said: None,
+        }
+    }
+}
+
 /// Why an open record stays so, if the session does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stopped {
@@ -200,33 +261,41 @@ pub(super) enum Stopped {
     Overtaken,
     /// Nothing answered it.
     Unanswered,
+    /// An answer was begun, and nobody goes on with it.
+    Cut,
+}
+
+/// The prompts of one turn, by name: its own, what OpenCode says itself when it sums up what was said, and its own said again after
+/// that; up to what somebody else said. With the place of the first.
+pub(super) fn prompts<'a>(messages: &'a [Message], prompt: &str) -> Option<(usize, Vec<&'a str>)> {
+    let at = messages.iter().position(|message| message.info.id == prompt)?;
+    let (first, later) = messages[at..].split_first()?;
+    let own = later.iter().filter(|m| m.is_prompt()).take_while(|prompt| is_of(first, prompt));
+    let all = std::iter::once(first).chain(own).map(|message| message.info.id.as_str());
+    Some((at, all.collect()))
+}
+
+/// Whether a later prompt belongs to the turn of this one.
+fn is_of(first: &Message, later: &Message) -> bool {
+    let again = || first.ours().is_some() && first.ours() == later.ours();
+    later.goes_on() || (later.is_prompt() && again())
 }
 
 /// The turn that began with the prompt of this name.
 pub(super) fn turn(messages: &[Message], prompt: &str, most: usize) -> Turn {
-    let Some(at) = messages.iter().position(|message| message.info.id == prompt) else {
-        return Turn {
-            record: TurnRecord::Absent,
-            calls: Vec::new(),
-            server: None,
-            answered: None,
-            stopped: None,
-            said: None,
-        };
+    let Some((at, names)) = prompts(messages, prompt) else {
+        return Turn::absent();
     };
     let server = messages[at].mark().map(|mark| mark.server);
-    // What OpenCode itself says in between, when it sums up what was said, is of the same turn.
-    let own = messages[at + 1..].iter().filter(|message| message.goes_on());
-    let names: Vec<&str> =
-        std::iter::once(prompt).chain(own.map(|message| message.info.id.as_str())).collect();
-    let ours = |message: &&Message| {
-        message.is_answer() && message.info.parent.as_deref().is_some_and(|id| names.contains(&id))
-    };
-    let answers: Vec<&Message> = messages[at..].iter().filter(ours).collect();
+    let all: Vec<&Message> = messages[at..].iter().filter(|m| m.answers(&names)).collect();
+    let answers: Vec<&Message> =
+        all.iter().copied().filter(|message| message.is_answer()).collect();
     let calls = answers.iter().flat_map(|answer| answer.tools()).filter_map(running).collect();
     let tools_ran = answers.iter().any(|answer| answer.tools().next().is_some());
-    let overtaken = messages[at + 1..].iter().any(|m| m.is_prompt() && !m.goes_on());
-    let ended = answers.last().and_then(|last| end(last));
+    let overtaken = messages[at + 1..].iter().any(|m| m.is_prompt() && !is_of(&messages[at], m));
+    // Where it could not be summed up, nothing follows.
+    let broke = all.last().filter(|last| !last.is_answer() && last.info.error.is_some());
+    let ended = broke.or(answers.last()).and_then(|last| end(last));
     let payload = |text: &str| (!text.is_empty()).then(|| Payload::bounded(text.as_bytes(), most));
     let said = answers.iter().rev().find_map(|answer| payload(&answer.text()));
     let (record, stopped) = match ended {
@@ -244,7 +313,7 @@ pub(super) fn turn(messages: &[Message], prompt: &str, most: usize) -> Turn {
 }
 
 /// The end that an answer shows: one with tools in it is not the last, whatever it says.
-fn end(last: &Message) -> Option<(Finish, Option<homing_core::fact::HostError>)> {
+fn end(last: &Message) -> Option<(Finish, Option<HostError>)> {
     last.info.time.completed?;
     if let Some(error) = &last.info.error {
         return Some(match error.name.as_str() {
@@ -256,10 +325,14 @@ fn end(last: &Message) -> Option<(Finish, Option<homing_core::fact::HostError>)>
     }
     match last.info.finish.as_deref()? {
         "tool-calls" | "unknown" => None,
-        _ if last.tools().next().is_some() => None,
+        _ if last.steps().next().is_some() => None,
         "stop" => Some((Finish::Stop, None)),
         "length" => Some((Finish::Length, None)),
         "content-filter" => Some((Finish::Refusal, None)),
+        "error" => {
+            let why = "the provider ended its answer with an error";
+            Some((Finish::Unknown, Some(HostError::new(ErrorClass::Transient, "error", why))))
+        }
         _ => Some((Finish::Unknown, None)),
     }
 }
@@ -271,8 +344,10 @@ fn why_open(last: Option<&Message>, overtaken: bool) -> Option<Stopped> {
     let Some(last) = last else {
         return Some(Stopped::Unanswered);
     };
-    last.info.time.completed?;
-    let refused = last.tools().any(|part| part.state.status == "error");
+    if last.info.time.completed.is_none() {
+        return Some(Stopped::Cut);
+    }
+    let refused = last.steps().any(|part| part.state.status == "error");
     Some(if refused { Stopped::Refused } else { Stopped::Aborted })
 }
 
@@ -301,26 +376,53 @@ pub(super) fn latest(messages: &[Message], task: TaskId, attempt: u32) -> Option
     messages.iter().rev().filter(|message| message.is_prompt()).find_map(|m| m.mark().filter(ours))
 }
 
-/// What the answers to this attempt's prompts used.
-pub(super) fn spent(messages: &[Message], task: TaskId, attempt: u32) -> Spend {
-    let ours: Vec<&str> = messages
-        .iter()
-        .filter(|message| {
-            message.mark().is_some_and(|mark| mark.task == task && mark.attempt == attempt)
-        })
-        .map(|message| message.info.id.as_str())
-        .collect();
-    let of_ours =
-        |message: &&Message| message.info.parent.as_deref().is_some_and(|id| ours.contains(&id));
-    messages.iter().filter(of_ours).fold(Spend::default(), |sum, message| {
+/// The answers to this attempt's prompts, with what OpenCode said to sum up in between.
+fn answers_of(messages: &[Message], task: TaskId, attempt: u32) -> Vec<&Message> {
+    let marked = |message: &&Message| {
+        message.mark().is_some_and(|mark| mark.task == task && mark.attempt == attempt)
+    };
+    // What goes on is of whoever spoke before it.
+    let mut last_ours = false;
+    let prompts = messages.iter().filter(|message| message.is_prompt());
+    let ours = prompts.filter(|prompt| {
+        last_ours = if prompt.goes_on() { last_ours } else { marked(prompt) };
+        last_ours
+    });
+    let ours: Vec<&str> = ours.map(|prompt| prompt.info.id.as_str()).collect();
+    messages.iter().filter(|message| message.answers(&ours)).collect()
+}
+
+/// What this attempt used in its own session, and the helpers that OpenCode itself sent out in it, each with when it was first called.
+pub(super) fn spent(messages: &[Message], task: TaskId, attempt: u32) -> (Spend, Helpers) {
+    counted(&answers_of(messages, task, attempt))
+}
+
+/// The same of a helper's session, since it was called.
+pub(super) fn spent_since(messages: &[Message], since: f64) -> (Spend, Helpers) {
+    let later = |message: &&Message| message.info.time.created.is_some_and(|at| at >= since);
+    let answers = messages.iter().filter(|message| message.info.role == "assistant").filter(later);
+    counted(&answers.collect::<Vec<_>>())
+}
+
+fn counted(answers: &[&Message]) -> (Spend, Helpers) {
+    let (mut sum, mut helpers) = (Spend::default(), Helpers::new());
+    for message in answers {
         let tokens = &message.info.tokens;
         let cache = tokens.cache.read + tokens.cache.write;
-        sum.plus(Spend {
+        sum = sum.plus(Spend {
             calls: message.tools().count() as u64,
             tokens: whole(tokens.input + tokens.output + tokens.reasoning + cache),
             cost: whole(message.info.cost * 1e6),
-        })
-    })
+        });
+        for part in message.tools() {
+            if let Some(helper) = part.state.metadata["sessionId"].as_str() {
+                let at = part.state.time.start.unwrap_or_default();
+                let first = helpers.entry(helper.to_owned()).or_insert(at);
+                *first = first.min(at);
+            }
+        }
+    }
+    (sum, helpers)
 }
 
 /// What is no number, or below nothing, is nothing.

@@ -26,6 +26,9 @@ const MOVES: Duration = Duration::from_millis(500);
 const SETTLES: Duration = Duration::from_secs(1);
 /// A prompt that is stored begins to be answered within this.
 const BEGINS: Duration = Duration::from_secs(5);
+/// What a session uses is counted after a step, if that was not done for so long; and so many times as long as it takes.
+const COUNTS: Duration = Duration::from_secs(1);
+const SELDOM: u32 = 50;
 /// A provider that is waited for longer has used up its quota.
 const QUOTA_MS: i64 = 10 * 60 * 1_000;
 
@@ -46,7 +49,11 @@ struct Said {
     calls: BTreeSet<u64>,
     busy: bool,
     spent: Spend,
-    /// The last error that the stream told of.
+    /// When it may be counted again.
+    counts: Option<Instant>,
+    /// The last prompt that the stream told of.
+    prompt: Option<String>,
+    /// The first error that it told of since.
     error: Option<HostError>,
     /// Beats of the stream since the session was heard.
     quiet: u32,
@@ -71,6 +78,8 @@ impl Watch {
                 word = hears.next() => match word {
                     Some(Word::Missed) => self.look(&mut said).await,
                     Some(Word::Beat) => self.beat(&mut said).await,
+                    Some(Word::Asks) if said.busy => self.look(&mut said).await,
+                    Some(Word::Asks) => {}
                     Some(Word::Event(event)) => {
                         said.quiet = 0;
                         self.hear(&event, &mut said).await;
@@ -97,8 +106,10 @@ impl Watch {
 
     async fn look(&self, said: &mut Said) {
         debug!(target: LOG, task = %self.task, at = mono_us(), "looks");
+        let began = Instant::now();
         let sight = self.sight(said).await;
         self.tell(sight, said).await;
+        said.counts = Some(Instant::now() + COUNTS.max(began.elapsed() * SELDOM));
     }
 
     async fn sight(&self, said: &Said) -> Result<Sight, String> {
@@ -106,14 +117,19 @@ impl Watch {
         self.host.look_at(self.task, &self.session, which, said.error.as_ref()).await
     }
 
-    /// A prompt that is stored, and that nobody answers though nothing went wrong, was dropped: somebody aborted it at once, or
-    /// OpenCode did.
+    /// A prompt that is stored, and that nobody answers or goes on to answer, was dropped: somebody aborted it at once, or it broke
+    /// inside OpenCode.
     async fn doubt(&self, said: &mut Said) {
         said.doubt = None;
-        let sight = self.sight(said).await;
-        if matches!(&sight, Ok(sight) if sight.dropped) && said.error.is_none() {
-            let why = "OpenCode has the prompt and does not answer it";
-            return self.report(Fact::Interrupted { why: why.into() }).await;
+        let mut sight = self.sight(said).await;
+        if let Ok(sight) = &mut sight
+            && sight.dropped
+        {
+            let Some(error) = &said.error else {
+                let why = "OpenCode has the prompt and does not answer it";
+                return self.report(Fact::Interrupted { why: why.into() }).await;
+            };
+            sight.break_off(error);
         }
         self.tell(sight, said).await;
     }
@@ -121,11 +137,15 @@ impl Watch {
     async fn tell(&self, sight: Result<Sight, String>, said: &mut Said) {
         match sight {
             Ok(sight) => {
-                if let Some(spent) = sight.spent.filter(|spent| *spent != said.spent) {
+                let settles = sight.settles().then_some(SETTLES);
+                let mut spent = sight.spent;
+                if let Some(own) = spent.filter(|_| !sight.helpers.is_empty()) {
+                    spent = Some(own.plus(self.host.spent_by(sight.helpers).await));
+                }
+                if let Some(spent) = spent.filter(|spent| *spent != said.spent) {
                     said.spent = spent;
                     self.report(Fact::Spent { total: spent }).await;
                 }
-                let settles = sight.settles().then_some(SETTLES);
                 if let Fact::Looked { picture } = &sight.fact {
                     said.busy = picture.busy == Tri::Yes;
                     said.calls = picture.calls.iter().map(|call| call.id).collect();
@@ -203,10 +223,17 @@ impl Watch {
     /// An answer that is done while the session does nothing: what the end was waiting for.
     async fn message(&self, info: &Value, said: &mut Said) {
         if info["role"] == "user" {
-            // A new turn: errors of before are not its own.
-            said.error = None;
-        } else if info["time"]["completed"].is_number() && !said.busy {
-            self.look(said).await;
+            // A new turn: errors of before are not its own. The same prompt may be written more than once.
+            let prompt = info["id"].as_str().map(str::to_owned);
+            if said.prompt != prompt {
+                (said.prompt, said.error) = (prompt, None);
+            }
+        } else if info["time"]["completed"].is_number() {
+            // A step, and others follow: what was used by now.
+            let due = || said.counts.is_none_or(|at| at <= Instant::now());
+            if !said.busy || (info["finish"] == "tool-calls" && due()) {
+                self.look(said).await;
+            }
         }
     }
 

@@ -61,7 +61,14 @@ macro_rules! parent_contract {
 fn delivery(parent: &ParentRef, key: u64, text: &str) -> Delivery {
     let text = text.as_bytes().to_vec();
     let notices = vec![(TaskId::from_bits(key), 1)];
-    Delivery { key: DebriefId::from_bits(key), parent: parent.clone(), notices, text, tries: 0 }
+    Delivery {
+        key: DebriefId::from_bits(key),
+        parent: parent.clone(),
+        notices,
+        text,
+        sealed: None,
+        tries: 0,
+    }
 }
 
 fn told(factory: &mut dyn ParentFactory, who: &ParentRef) -> Vec<(DebriefId, String)> {

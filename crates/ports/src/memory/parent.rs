@@ -235,7 +235,7 @@ mod tests {
         let send = || {
             let parent = who.clone();
             let (key, notices) = (DebriefId::from_bits(1), Vec::new());
-            Delivery { key, parent, notices, text: Vec::new(), tries: 0 }
+            Delivery { key, parent, notices, text: Vec::new(), sealed: None, tries: 0 }
         };
         block_on(Box::pin(async {
             parents.refuse(&who, 1);

@@ -96,11 +96,11 @@ impl Performer {
             let text = reader.blob(&debrief.to_string())?;
             Ok(text.zip(shown::find_debrief(reader, debrief)?))
         });
-        let Ok(Some((text, sealed))) = read.await else {
+        let Ok(Some((text, row))) = read.await else {
             return false;
         };
-        let (key, notices) = (debrief, sealed.notices);
-        if let Some((task, said)) = sealed.answer {
+        let (key, notices, sealed) = (debrief, row.notices, row.sealed);
+        if let Some((task, said)) = row.answer {
             // A conversation took it as a turn, and its words are in the store.
             let Some(said) = self.text(names::text(task, said.digest)).await else {
                 return false;
@@ -114,7 +114,7 @@ impl Performer {
         let fact = match self.ports.parent(&parent) {
             Some(driver) => {
                 debug!(target: DELIVERY, %key, tries, "session resolved");
-                driver.deliver(Delivery { key, parent, notices, text, tries }).await
+                driver.deliver(Delivery { key, parent, notices, text, sealed, tries }).await
             }
             None => {
                 let why = "no such parent is set up".into();

@@ -16,6 +16,7 @@ mod launch;
 mod read;
 mod reroute;
 mod retention;
+mod signs;
 mod stage;
 mod told;
 mod wakes;

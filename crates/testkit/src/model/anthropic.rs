@@ -25,7 +25,9 @@ pub fn read(body: &Value) -> Asked {
     }
     let streams = body["stream"] == true;
     let model = body["model"].as_str().unwrap_or_default().to_owned();
-    Asked { prompt, results, told, model, streams }
+    let bytes = body.to_string().len();
+    let system = super::text(&body["system"]);
+    Asked { prompt, system, results, told, model, streams, bytes }
 }
 
 fn event(kind: &str, data: Value) -> Part {
@@ -70,9 +72,12 @@ pub fn reply(asked: &Asked) -> Reply {
             Act::Cut => return Reply::Stream(ended(parts, Part::Cut)),
             Act::NoFinish => finishes = false,
             Act::Length => stop = "max_tokens",
+            Act::Filter => stop = "refusal",
+            Act::Think(_) | Act::Stop => {}
             Act::Empty => {}
             Act::Status { code, after } => return refused(code, after),
-            Act::Overflow => {
+            Act::Overflow { over } if asked.bytes <= over => {}
+            Act::Overflow { .. } => {
                 let message = "prompt is too long: 300000 tokens > 200000 maximum";
                 let body = json!({"type": "error",
                     "error": {"type": "invalid_request_error", "message": message}});

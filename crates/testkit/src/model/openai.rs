@@ -7,7 +7,7 @@ use super::{Asked, Part, Reply};
 
 /// What is asked: the last prompt of a person, and how many results of tools came after it.
 pub fn read(body: &Value) -> Asked {
-    let mut prompt = String::new();
+    let (mut prompt, mut system) = (String::new(), String::new());
     let (mut results, mut told) = (0, String::new());
     for message in body["messages"].as_array().into_iter().flatten() {
         match message["role"].as_str() {
@@ -16,12 +16,14 @@ pub fn read(body: &Value) -> Asked {
                 results += 1;
                 told = super::text(&message["content"]);
             }
+            Some("system") => system.push_str(&super::text(&message["content"])),
             Some(_) | None => {}
         }
     }
     let streams = body["stream"] == true;
     let model = body["model"].as_str().unwrap_or_default().to_owned();
-    Asked { prompt, results, told, model, streams }
+    let bytes = body.to_string().len();
+    Asked { prompt, system, results, told, model, streams, bytes }
 }
 
 pub fn reply(asked: &Asked) -> Reply {
@@ -35,7 +37,7 @@ pub fn reply(asked: &Asked) -> Reply {
     };
     let mut parts = vec![chunk(json!({"role": "assistant", "content": ""}), None)];
     let (mut said, mut calls, mut finish) = (String::new(), Vec::new(), "stop");
-    let mut finishes = true;
+    let (mut finishes, mut stops) = (true, false);
     for act in acts(&asked.prompt, asked.results, &asked.model) {
         match act {
             Act::Say(text) => {
@@ -58,9 +60,13 @@ pub fn reply(asked: &Asked) -> Reply {
             Act::Cut => parts.push(Part::Cut),
             Act::NoFinish => finishes = false,
             Act::Length => finish = "length",
+            Act::Stop => stops = true,
+            Act::Filter => finish = "content_filter",
+            Act::Think(text) => parts.push(chunk(json!({"reasoning_content": text}), None)),
             Act::Empty => {}
             Act::Status { code, after } => return refused(code, after, "as it was told to", None),
-            Act::Overflow => {
+            Act::Overflow { over } if asked.bytes <= over => {}
+            Act::Overflow { .. } => {
                 let message = "This model's maximum context length is 128000 tokens.";
                 return refused(400, None, message, Some("context_length_exceeded"));
             }
@@ -68,6 +74,9 @@ pub fn reply(asked: &Asked) -> Reply {
         if matches!(parts.last(), Some(Part::Stall | Part::Cut)) {
             return Reply::Stream(parts);
         }
+    }
+    if stops {
+        finish = "stop";
     }
     let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
     if !asked.streams {

@@ -9,10 +9,14 @@
 //! @cut                      breaks the stream off
 //! @no-finish                ends the stream without saying how it ended
 //! @length                   ends because it was too long
+//! @stop                     says that this was all, also where it calls a tool
+//! @filter                   ends because of what it says
+//! @think TEXT               thinks, aloud where the API can say so
+//! @until FILE CODE [SECONDS] refuses with this status as long as there is no such file
 //! @empty                    ends well with nothing said
 //! @silent                   says the token by which one who is told something stays silent
 //! @status CODE [SECONDS]    refuses with this status; SECONDS: when to try again
-//! @overflow                 refuses because the prompt is too long
+//! @overflow [BYTES]         refuses because the prompt is too long; BYTES: if the request has more
 //! @for MODEL                what follows is for this model alone, up to the next `@for`; `@for *`: for every one
 //! ```
 //!
@@ -31,9 +35,12 @@ pub enum Act {
     Cut,
     NoFinish,
     Length,
+    Stop,
+    Filter,
+    Think(String),
     Empty,
     Status { code: u16, after: Option<u64> },
-    Overflow,
+    Overflow { over: usize },
 }
 
 /// What is done in one request.
@@ -58,13 +65,19 @@ pub fn acts(prompt: &str, results: usize, model: &str) -> Vec<Act> {
             "@cut" => Act::Cut,
             "@no-finish" => Act::NoFinish,
             "@length" => Act::Length,
-            "@empty" => Act::Empty,
-            "@overflow" => Act::Overflow,
-            "@status" => {
-                let mut numbers = rest.split(' ');
-                let code = numbers.next().and_then(|code| code.parse().ok()).unwrap_or(500);
-                Act::Status { code, after: numbers.next().and_then(|after| after.parse().ok()) }
+            "@stop" => Act::Stop,
+            "@filter" => Act::Filter,
+            "@think" => Act::Think(rest.to_owned()),
+            "@until" => {
+                let (file, status) = rest.split_once(' ').unwrap_or((rest, ""));
+                if std::path::Path::new(file).exists() {
+                    continue;
+                }
+                refuses(status)
             }
+            "@empty" => Act::Empty,
+            "@overflow" => Act::Overflow { over: rest.parse().unwrap_or(0) },
+            "@status" => refuses(rest),
             _ => continue,
         };
         if let Some(part) = parts.last_mut() {
@@ -90,6 +103,12 @@ fn token(prompt: &str) -> String {
     let from = prompt.find("[[silent:").map(|at| &prompt[at..]);
     let whole = from.and_then(|from| from.split_inclusive("]]").next());
     whole.unwrap_or_default().to_owned()
+}
+
+fn refuses(status: &str) -> Act {
+    let mut numbers = status.split(' ');
+    let code = numbers.next().and_then(|code| code.parse().ok()).unwrap_or(500);
+    Act::Status { code, after: numbers.next().and_then(|after| after.parse().ok()) }
 }
 
 fn tool(rest: &str) -> Act {

@@ -42,6 +42,10 @@ impl Asked {
         Self { port, password: password.to_owned() }
     }
 
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     pub fn get(&self, path: &str) -> Option<Value> {
         self.ask("GET", path, "")
     }

@@ -32,7 +32,9 @@ impl Program {
         command.args(["serve", "--hostname", "127.0.0.1", "--port", &text]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.current_dir(place.work()).spawn().unwrap();
-        let server = Asked::new(port, "");
+        let password = vars.iter().find(|(name, _)| *name == "OPENCODE_SERVER_PASSWORD");
+        let password = password.map_or("", |(_, value)| value.to_str().unwrap());
+        let server = Asked::new(port, password);
         until("OpenCode", || server.is_there().then_some(()));
         let work = place.work().display().to_string();
         // Its plugin is loaded with the first word about the directory.

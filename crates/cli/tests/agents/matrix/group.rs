@@ -1,7 +1,6 @@
 //! What else a group is spared or told, all of it real: a conversation on OpenCode, its children, a homeserver.
 
-use std::path::Path;
-
+use homing_testkit::gate::Gate;
 use homing_testkit::opencode::{sends, until};
 use serde_json::Value;
 
@@ -114,7 +113,7 @@ fn g7_g9_a_silent_parent_is_left_alone_one_without_words_or_gone_is_spoken_for_o
     assert!(heard[0].contains("empty") && heard[0].contains("[E_"), "{heard:?}");
     // Its session is deleted while a task of it runs.
     let gate = group.opencode.gate("gate");
-    group.command("left", &format!("read x < '{}'; echo done", gate.display()));
+    group.command("left", &format!("{}; echo done", gate.wait()));
     let session = group.chat.view().session.unwrap().id;
     group.opencode.server().ask("DELETE", &format!("/session/{session}"), "").unwrap();
     group.opencode.open(&gate);
@@ -143,16 +142,16 @@ fn g8_a_parent_whose_turns_all_fail_is_spoken_for_once_and_the_result_is_kept() 
 }
 
 /// A script whose links each send the next one out, and the last one waits at a gate.
-fn chain(group: &Group, links: usize, gate: &Path) -> String {
+fn chain(group: &Group, links: usize, gate: &Gate) -> String {
     let (home, script) = (&group.opencode.home, group.opencode.file("link.sh"));
     let homing = home.command().get_program().to_str().unwrap().to_owned();
     let (path, work) = (script.display(), group.opencode.place.work());
     let call = format!(r#"{{"command":"sh {path} %d","description":"sends the next"}}"#);
     let text = format!(
-        "n=$(($1 + 1))\n[ $n -le {links} ] || exec sh -c \"read x < '{}'\"\n\
+        "n=$(($1 + 1))\n[ $n -le {links} ] || exec sh -c \"{}\"\n\
          prompt=$(printf 'Go on.\\n@tool bash {call}\\n@say sent' $n)\n\
          exec '{homing}' launch --host opencode --delegate --cwd '{}' --name link$n \"$prompt\"\n",
-        gate.display(),
+        gate.wait(),
         work.display()
     );
     std::fs::write(&script, text).unwrap();

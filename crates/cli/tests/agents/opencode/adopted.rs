@@ -45,6 +45,40 @@ fn a1_a2_a_session_is_one_task_and_goes_to_the_parent_that_took_it_last() {
 }
 
 #[test]
+fn a1_a_fork_and_a_session_without_words_are_taken_in_and_left_to_people() {
+    let scene = Scene::new();
+    let gate = scene.gate("gate");
+    let first = scene.launch("first", [], "@say hello");
+    assert_eq!(scene.result(&first), "hello");
+    let (server, work) = (scene.server(), scene.place.work().display().to_string());
+    let made = |path: &str| {
+        let made = server.post(&format!("{path}?directory={work}"), &json!({})).unwrap();
+        made["id"].as_str().unwrap().to_owned()
+    };
+    let of = scene.show(&first)["session"]["id"].as_str().unwrap().to_owned();
+    for session in [made(&format!("/session/{of}/fork")), made("/session")] {
+        let forked = !server.messages(&session).is_empty();
+        let speaks = || {
+            let prompt = json!({"parts": [{"type": "text", "text": waits(&gate, "@say by hand")}]});
+            server.post(&format!("/session/{session}/prompt_async?directory={work}"), &prompt);
+        };
+        if forked {
+            speaks();
+            until("the prompt", || (server.messages(&session).len() > 2).then_some(()));
+        }
+        let task = adopt(&scene, &session, [])["id"].as_str().unwrap().to_owned();
+        scene.until_state(&task, "running");
+        if !forked {
+            speaks();
+        }
+        scene.open(&gate);
+        assert_eq!(scene.result(&task), "by hand");
+    }
+    let ours = |prompt: &str| prompt.contains("Go on with the task");
+    assert!(!scene.model.log().iter().any(|heard| ours(&heard.asked.prompt)), "nobody else spoke");
+}
+
+#[test]
 fn a4_what_a_crash_left_open_is_interrupted_and_what_is_not_there_is_refused() {
     let scene = Scene::new();
     let gate = scene.gate("gate");

@@ -1,5 +1,6 @@
 //! Who runs a session, who may bring it something, and on whose behalf it calls.
 
+use homing_testkit::gate::Gate;
 use serde_json::{Value, json};
 
 use super::program::{another, calls, name, sends, started, words};
@@ -73,9 +74,7 @@ fn a_session_is_told_by_the_program_that_runs_it_and_by_another_once_that_is_gon
     let mut one = started(&scene);
     let two = another(&scene);
     let session = one.session();
-    let waits = |gate: &std::path::Path, name: &str| {
-        sends(name, &waits(gate, &format!("@say {name} came")))
-    };
+    let waits = |gate: &Gate, name: &str| sends(name, &waits(gate, &format!("@say {name} came")));
     one.ask(&session, &format!("{}@say sent", waits(&first_gate, "first")));
     one.ask(&session, &format!("{}@say sent", waits(&second_gate, "second")));
     // The other knows the session as well, and runs none of its turns.
@@ -93,6 +92,36 @@ fn a_session_is_told_by_the_program_that_runs_it_and_by_another_once_that_is_gon
     for debrief in two.debriefs(&session) {
         assert_eq!(two.answers(&session, name(&debrief)).len(), 1, "{debrief}");
     }
+}
+
+#[test]
+fn r1_of_two_programs_that_ran_a_session_the_last_one_brings_it_after_the_daemon_was_killed() {
+    let scene = Scene::with("[log]\nlevel = \"info,opencode=debug\"\n");
+    let gate = scene.gate("gate");
+    let one = started(&scene);
+    let two = another(&scene);
+    let session = one.session();
+    let child = waits(&gate, "@say came");
+    one.ask(&session, &format!("{}@say sent", sends("far-away", &child)));
+    two.ask(&session, "@say it is mine now");
+    scene.kill_daemon();
+    let log = || std::fs::read_to_string(scene.home.dir().join("daemon.log")).unwrap();
+    let before = log().len();
+    scene.open(&gate);
+    scene.home.homing(["daemon", "start"]);
+    scene.ended("far-away");
+    scene.until_settled("far-away");
+    let debrief = one.debrief(&session);
+    assert_eq!(one.answers(&session, name(&debrief)).len(), 1, "{debrief}");
+    let log = log().split_off(before);
+    let asked = |pid: u32| format!("pid={pid} ");
+    // Its child may have been prompted after the kill, too: that is another session.
+    let brings = format!("/session/{session}/prompt_async");
+    let brought = log.lines().position(|line| line.contains(&brings)).expect("a prompt");
+    // Where it was not there in time, the other one did it.
+    let there = log.lines().take(brought).any(|line| line.contains(&asked(two.pid())));
+    let by = log.lines().nth(brought).unwrap();
+    assert!(by.contains(&asked(if there { two.pid() } else { one.pid() })), "{log}");
 }
 
 #[test]
@@ -175,7 +204,7 @@ fn two_programs_in_turns_of_one_session_hold_what_it_is_owed_and_it_is_said() {
     let one = started(&scene);
     let two = another(&scene);
     let session = one.session();
-    let waits = |gate: &std::path::Path| waits(gate, "@say waited");
+    let waits = |gate: &Gate| waits(gate, "@say waited");
     one.say(&session, &format!("{}{}", sends("owed", &waits(&child)), waits(&first)));
     until("one turn", || one.is_running(&session, "bash"));
     let other = two.say(&session, &waits(&second));

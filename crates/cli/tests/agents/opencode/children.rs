@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::json;
+
 use super::scene::{Scene, runs, waits};
 use super::server::until;
 
@@ -72,7 +74,7 @@ fn l15_names_are_checked_and_what_a_launch_asks_for_reaches_the_model() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_named_with_what_to_do() {
+fn l2_a_program_that_is_not_there_is_named_with_what_to_do() {
     let scene = Scene::new();
     fs::write(
         scene.home.dir().join("homing.toml"),
@@ -160,10 +162,42 @@ fn c8_a_permission_and_a_question_wait_for_somebody_and_the_answer_reaches() {
 }
 
 #[test]
+fn c8_what_a_helper_of_opencodes_own_asks_is_asked_by_the_child() {
+    let scene = Scene::new();
+    let outside = scene.file("outside");
+    std::fs::write(&outside, "words outside").unwrap();
+    let looks = format!("@tool read {{\"filePath\": {outside:?}}}\n@say looked");
+    let sent = json!({"description": "looks", "prompt": looks, "subagent_type": "general"});
+    let prompt = format!("@tool task {sent}\n@say done");
+    let task = scene.launch("sends", ["--tools", "+task"], &prompt);
+    scene.until_state(&task, "waiting_ask");
+    let open = scene.home.json(["asks", "--json"]);
+    assert!(open.to_string().contains("external_directory"), "{open}");
+    scene.home.homing(["answer", &task, "--allow"]);
+    assert_eq!(scene.result(&task), "done");
+    assert!(scene.model.log().iter().any(|heard| heard.asked.told.contains("words outside")));
+}
+
+#[test]
+fn what_a_helper_of_opencodes_own_used_is_on_the_childs_account() {
+    let scene = Scene::new();
+    let tokens = |task: &str| {
+        scene.ended(task);
+        scene.show(task)["progress"]["tokens"].as_u64().unwrap()
+    };
+    let alone = tokens(&scene.launch("alone", [], &runs("true", "@say done")));
+    let helps = runs("true", "@say helped");
+    let sent = json!({"description": "helps", "prompt": helps, "subagent_type": "general"});
+    let prompt = format!("@tool task {sent}\n@say done");
+    let task = scene.launch("sends", ["--tools", "+task"], &prompt);
+    assert_eq!(tokens(&task), 2 * alone);
+}
+
+#[test]
 fn c3_a_cancelled_child_is_aborted_and_its_tool_is_gone() {
     let scene = Scene::new();
     let (gate, pid) = (scene.gate("gate"), scene.file("pid"));
-    let script = format!("echo $$ > {}; read x < {}", pid.display(), gate.display());
+    let script = format!("echo $$ > {}; {}", pid.display(), gate.wait());
     let task = scene.launch("goes", [], &runs(&script, "@say never"));
     let pid =
         until("the tool", || fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n')));
@@ -225,7 +259,7 @@ fn b6_what_a_cancelled_childs_tools_left_running_ends_with_it_and_a_pane_is_open
     let (gate, pid) = (scene.gate("gate"), scene.file("pid"));
     // It gets away from the tool that started it, but not from its mark.
     let away = format!("setsid -f sh -c 'echo $$ > {}; exec sleep 600'", pid.display());
-    let script = format!("{away}; read x < '{}'", gate.display());
+    let script = format!("{away}; {}", gate.wait());
     let task = scene.launch("leaves one", [], &runs(&script, "@say never"));
     let read = || std::fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'));
     let left = until("what it left", read).trim().to_owned();

@@ -1,7 +1,7 @@
 //! OpenCode, by the contract of hosts.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 
 use homing_core::ids::TaskId;
@@ -11,6 +11,7 @@ use homing_hosts::process::ProcessHost;
 use homing_ports::contract::host::{ANSWER, Does, HostFactory};
 use homing_ports::contract::run::{CASE_MAX, Runner};
 use homing_ports::host::{Flight, Host, Opening, Wanted};
+use homing_testkit::gate::Gate;
 use homing_testkit::model::Model;
 use homing_testkit::opencode::Place;
 use serde_json::json;
@@ -24,6 +25,7 @@ const UNTOUCHED: u32 = 300;
 
 struct Sessions {
     directory: TempDir,
+    gates: BTreeMap<TaskId, Gate>,
     place: Place,
     _model: Model,
     // What the model listens in, and what ends the server.
@@ -36,7 +38,7 @@ impl Sessions {
         let runtime = Runtime::new().unwrap();
         let model = runtime.block_on(Model::start()).unwrap();
         let place = Place::make(&directory.path().join("agent"), &model.url()).unwrap();
-        Self { directory, place, _model: model, runtime }
+        Self { directory, gates: BTreeMap::new(), place, _model: model, runtime }
     }
 
     fn file(&self, name: &str, task: TaskId) -> PathBuf {
@@ -78,10 +80,9 @@ impl HostFactory for Sessions {
         match does {
             Does::Answers => {}
             Does::Stands => {
-                if !gate.exists() {
-                    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
-                }
-                script.push_str(&format!("; read x < {}", gate.display()));
+                let made = || Gate::at(gate).unwrap();
+                let gate = self.gates.entry(task).or_insert_with(made);
+                script.push_str(&format!("; {}", gate.wait()));
             }
             Does::Asks => permissions.push("bash=ask".to_owned()),
             Does::CannotStart => permissions.push("bash=perhaps".to_owned()),
@@ -95,7 +96,7 @@ impl HostFactory for Sessions {
     }
 
     fn release(&mut self, task: TaskId) {
-        std::fs::write(self.file("gate", task), "go\n").unwrap();
+        self.gates[&task].open().unwrap();
     }
 
     fn runs(&mut self, task: TaskId) -> u32 {

@@ -1,14 +1,18 @@
 //! Programs that die: OpenCode, the daemon, and both.
 
 use std::fs;
+use std::time::Duration;
+
+use homing_testkit::gate::Gate;
+use homing_testkit::opencode::until_within;
 
 use super::scene::{Scene, runs};
 use super::server::until;
 
 /// A tool that has begun.
-fn begun(scene: &Scene, name: &str) -> (String, std::path::PathBuf, String) {
+fn begun(scene: &Scene, name: &str) -> (String, Gate, String) {
     let (gate, pid) = (scene.gate(&format!("gate {name}")), scene.file(&format!("pid {name}")));
-    let script = format!("echo $$ > '{}'; read x < '{}'", pid.display(), gate.display());
+    let script = format!("echo $$ > '{}'; {}", pid.display(), gate.wait());
     let task = scene.launch(name, [], &runs(&script, "@say done"));
     let read = || fs::read_to_string(&pid).ok().filter(|text| text.ends_with('\n'));
     let pid = until("the tool", read).trim().to_owned();
@@ -23,6 +27,20 @@ fn t23_opencode_is_killed_mid_turn_and_the_turn_is_interrupted_not_done() {
     assert_eq!(scene.end(&task), ("failed".to_owned(), "interrupted".to_owned()));
     // Its tool did not outlive the server.
     assert!(!fs::exists(format!("/proc/{pid}")).unwrap());
+    assert_eq!(scene.result(&scene.launch("next", [], "@say back again")), "back again");
+}
+
+#[test]
+fn t23_a_server_that_hangs_is_ended_before_another_one_goes_on() {
+    let scene = Scene::new();
+    let (task, _gate, pid) = begun(&scene, "hangs");
+    let hung = scene.server().process().clone();
+    hung.signal(rustix::process::Signal::STOP).unwrap();
+    // It is waited for, as long as one that is only slow.
+    let ended = || (!scene.show(&task)["ended_at"].is_null()).then_some(());
+    until_within(Duration::from_secs(400), "its end", ended);
+    assert!(!hung.runs().unwrap() && !fs::exists(format!("/proc/{pid}")).unwrap());
+    assert_eq!(scene.end(&task), ("failed".to_owned(), "interrupted".to_owned()));
     assert_eq!(scene.result(&scene.launch("next", [], "@say back again")), "back again");
 }
 

@@ -1,5 +1,6 @@
 //! A session of OpenCode as a parent: what it sent out comes home to it, once, in a turn of its own.
 
+use homing_testkit::model::Heard;
 use serde_json::{Value, json};
 
 use super::program::{calls, name, sends, started, words};
@@ -10,10 +11,6 @@ use super::server::until;
 fn owned(scene: &Scene, parent: &str) -> Vec<Value> {
     let said = scene.home.json(["owned", parent, "--json"]);
     said["tasks"].as_array().or(said.as_array()).unwrap().clone()
-}
-
-fn until_settled(scene: &Scene, task: &str) {
-    until("the receipt", || (scene.show(task)["delivery"]["state"] == "settled").then_some(()));
 }
 
 #[test]
@@ -37,8 +34,8 @@ fn u2_n1_what_a_session_sent_out_comes_home_in_one_debrief_with_its_own_answer()
     assert_eq!((parts.len(), &parts[1]["synthetic"]), (2, &true.into()), "{debrief}");
     let parent = scene.show("one")["parent"].as_str().unwrap().to_owned();
     assert!(parent.starts_with("opencode") && parent.ends_with(&session), "{parent}");
-    until_settled(&scene, "one");
-    until_settled(&scene, "two");
+    scene.until_settled("one");
+    scene.until_settled("two");
     assert_eq!(owned(&scene, &parent).len(), 2);
     assert_eq!(program.debriefs(&session).len(), 1);
     // The same turn sent both, so they are of one batch, and both work in the session's directory.
@@ -51,6 +48,71 @@ fn u2_n1_what_a_session_sent_out_comes_home_in_one_debrief_with_its_own_answer()
 }
 
 #[test]
+fn n1_a_debrief_goes_to_the_agent_of_a_turn_of_very_many_steps() {
+    let scene = Scene::new();
+    let program = started(&scene);
+    let session = program.session();
+    // More of them than are read of a session at once.
+    let step = |n| format!("@tool glob {{\"pattern\": \"none-{n}\"}}\n");
+    let steps: String = (0..110).map(step).collect();
+    let prompt = format!("{}{steps}@say sent", sends("one", "@say eins"));
+    let asked = program.say_as(&session, Some("reader"), &prompt);
+    let debrief = program.debrief(&session);
+    assert_eq!(program.answers(&session, &asked).last().map(String::as_str), Some("sent"));
+    let info = &debrief["info"];
+    assert_eq!((&info["agent"], &info["model"]["modelID"]), (&"reader".into(), &"two".into()));
+}
+
+#[test]
+fn n9_a_tool_that_a_person_refuses_after_a_debrief_is_not_tried_again() {
+    let scene = Scene::new();
+    let program = started(&scene);
+    let session = program.session();
+    let outside = scene.file("outside");
+    std::fs::write(&outside, "words outside").unwrap();
+    let looks = format!("@tool read {{\"filePath\": {outside:?}}}\n@say looked");
+    scene.model.when("has ended", &looks);
+    program.ask(&session, &format!("{}@say sent", sends("one", "@say eins")));
+    let (server, work) = (&program.server, scene.place.work().display().to_string());
+    let ask = until("the ask", || {
+        let asks = server.get(&format!("/permission?directory={work}"))?;
+        asks[0]["id"].as_str().map(str::to_owned)
+    });
+    let path = format!("/permission/{ask}/reply?directory={work}");
+    server.post(&path, &json!({"reply": "reject"})).unwrap();
+    scene.until_settled("one");
+    assert_eq!(program.debriefs(&session).len(), 1);
+    let told = |heard: &&Heard| heard.asked.prompt.contains("has ended");
+    assert_eq!(scene.model.log().iter().filter(told).count(), 1, "nobody asked it to go on");
+}
+
+#[test]
+fn u3_a_prompt_that_is_slow_to_be_stored_is_answered_when_a_debrief_comes_meanwhile() {
+    let scene = Scene::new();
+    let plugins = scene.place.config().join("plugin");
+    std::fs::create_dir_all(&plugins).unwrap();
+    // Before ours, and after it.
+    for name in ["a", "z"] {
+        let slow = "export const Slow = async () => ({ 'chat.message': async (_, { parts }) => {
+            if (JSON.stringify(parts).includes('slowly')) await new Promise((done) => setTimeout(done, 1500))
+        } })";
+        std::fs::write(plugins.join(format!("{name}.js")), slow).unwrap();
+    }
+    let program = started(&scene);
+    let session = program.session();
+    let gate = scene.gate("gate");
+    program.ask(&session, &format!("{}@say sent", sends("one", &waits(&gate, "@say eins"))));
+    scene.until_state("one", "running");
+    let asked = program.say(&session, "slowly\n@say answered");
+    scene.open(&gate);
+    let answers = until("an answer", || {
+        Some(program.answers(&session, &asked)).filter(|all| !all.is_empty())
+    });
+    assert_eq!(answers, ["answered"]);
+    assert_eq!(program.answers(&session, name(&program.debrief(&session))), ["ok"]);
+}
+
+#[test]
 fn u3_n3_a_debrief_waits_for_the_end_of_a_persons_turn_and_both_are_answered() {
     let scene = Scene::new();
     let gate = scene.gate("gate");
@@ -58,7 +120,7 @@ fn u3_n3_a_debrief_waits_for_the_end_of_a_persons_turn_and_both_are_answered() {
     let session = program.session();
     program.ask(&session, &format!("{}@say sent", sends("quick", "@say done")));
     // It may be told at once, or not: from now on a person speaks.
-    let wait = format!("read x < {}", gate.display());
+    let wait = gate.wait();
     let first = program.debriefs(&session).len();
     let asked = program
         .say(&session, &format!("{}{}", sends("second", "@say also"), runs(&wait, "@say mine")));
@@ -75,7 +137,7 @@ fn u3_n3_a_debrief_waits_for_the_end_of_a_persons_turn_and_both_are_answered() {
     until("its answer", || program.answers(&session, name(&debrief)).pop());
     assert_eq!(program.answers(&session, &asked), ["mine"]);
     for task in ["quick", "second"] {
-        until_settled(&scene, task);
+        scene.until_settled(task);
         let id = scene.show(task)["id"].as_str().unwrap().to_owned();
         let telling: Vec<Value> = program.debriefs(&session);
         let telling = telling.iter().filter(|debrief| words(debrief).contains(&format!(". {id} ")));
@@ -98,8 +160,8 @@ fn u4_what_the_owner_read_in_its_own_turn_is_not_told_again() {
     let outputs: Vec<String> = program.outputs(&session);
     assert!(outputs[1].contains("completed") && outputs[1].contains("here"), "{outputs:?}");
     assert!(outputs[2].contains("mode: waited") && outputs[2].contains("whole"), "{outputs:?}");
-    until_settled(&scene, "read");
-    until_settled(&scene, "awaited");
+    scene.until_settled("read");
+    scene.until_settled("awaited");
     // Nothing is owed, so the next one is told alone.
     program.ask(&session, &format!("{}@say sent", sends("next", "@say later")));
     let text = words(&program.debrief(&session));
@@ -120,7 +182,7 @@ fn n20_what_a_cut_off_read_told_is_still_owed() {
     scene.open(&gate);
     let debrief = program.debrief(&session);
     assert!(words(&debrief).contains("late"), "{debrief}");
-    until_settled(&scene, "slow");
+    scene.until_settled("slow");
 }
 
 #[test]
@@ -149,7 +211,7 @@ fn l3_n10_twenty_at_once_come_home_in_one_debrief() {
     assert!(text.contains("20 tasks have ended"), "{text}");
     for name in &names {
         assert_eq!(text.matches(&format!("{name}!")).count(), 1, "{name}: {text}");
-        until_settled(&scene, name);
+        scene.until_settled(name);
     }
     assert_eq!(program.debriefs(&session).len(), 1);
 }

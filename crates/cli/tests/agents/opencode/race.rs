@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use super::program::{name, sends, started, words};
+use super::program::{name, parent, started, words};
 use super::scene::{Scene, runs};
 use super::server::until;
 
@@ -16,14 +16,12 @@ fn u3_n7_a_hundred_times_at_once_the_person_is_answered_and_the_debrief_comes_on
     let scene = Scene::new();
     let program = started(&scene);
     let session = program.session();
-    program.ask(&session, &format!("{}@say sent", sends("zero", "@say zero")));
-    program.debrief(&session);
-    let parent = scene.show("zero")["parent"].as_str().unwrap().to_owned();
+    let parent = parent(&scene, &program, &session);
     let mut prompts = Vec::new();
     for n in 0..ROUNDS {
         let gate = scene.gate(&format!("gate-{n}"));
         let task = format!("task-{n}");
-        let read = format!("read x < '{}'; echo told {n}.", gate.display());
+        let read = format!("{}; echo told {n}.", gate.wait());
         let launch = ["launch", "--parent", &parent, "--name", &task, "--", "sh", "-c", &read];
         scene.home.homing(launch);
         scene.until_state(&task, "running");

@@ -1,8 +1,9 @@
 //! A home whose daemon sends children to a real OpenCode.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Output;
 
+use homing_testkit::gate::Gate;
 use homing_testkit::model::Model;
 use homing_testkit::opencode::Place;
 use serde_json::{Value, json};
@@ -58,15 +59,13 @@ impl Scene {
         self.agent.path().join(name)
     }
 
-    /// A pipe that a tool reads a line of.
-    pub fn gate(&self, name: &str) -> PathBuf {
-        let path = self.file(name);
-        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-        path
+    /// Where a tool waits.
+    pub fn gate(&self, name: &str) -> Gate {
+        Gate::at(self.file(name)).unwrap()
     }
 
-    pub fn open(&self, gate: &PathBuf) {
-        std::fs::write(gate, "go\n").unwrap();
+    pub fn open(&self, gate: &Gate) {
+        gate.open().unwrap();
     }
 
     /// `homing VERB --host opencode … PROMPT`, in a directory of its own.
@@ -126,6 +125,11 @@ impl Scene {
         });
     }
 
+    pub fn until_settled(&self, task: &str) {
+        let settled = || (self.show(task)["delivery"]["state"] == "settled").then_some(());
+        until("the receipt", settled);
+    }
+
     pub fn server(&self) -> Server {
         until("a server", || Server::of(&self.home.dir().join("runs")))
     }
@@ -165,6 +169,6 @@ pub fn runs(script: &str, then: &str) -> String {
 }
 
 /// A prompt that waits for a gate, and then says something.
-pub fn waits(gate: &Path, then: &str) -> String {
-    runs(&format!("read x < '{}'", gate.display()), then)
+pub fn waits(gate: &Gate, then: &str) -> String {
+    runs(&gate.wait(), then)
 }

@@ -13,6 +13,7 @@ pub use homing_testkit::opencode::until;
 /// See the module.
 pub struct Server {
     run: RunDir,
+    process: Process,
     asked: Asked,
 }
 
@@ -23,16 +24,18 @@ impl Server {
         all.flatten().find_map(|entry| Self::at(entry.path()))
     }
 
+    /// None before its program is started, too: a daemon may be killed before it knows more than the door.
     fn at(path: PathBuf) -> Option<Self> {
         let run = RunDir::at(path);
         claim::find(&run).ok()??.held.then_some(())?;
+        let process = Child::read(&run).ok()??.process;
         let door = String::from_utf8(run.get("door").ok()??).ok()?;
         let (port, password) = door.split_once(' ')?;
-        Some(Self { asked: Asked::new(port.parse().ok()?, password), run })
+        Some(Self { asked: Asked::new(port.parse().ok()?, password), run, process })
     }
 
-    pub fn process(&self) -> Process {
-        Child::read(&self.run).unwrap().unwrap().process
+    pub fn process(&self) -> &Process {
+        &self.process
     }
 
     fn is_held(&self) -> bool {
@@ -41,7 +44,7 @@ impl Server {
 
     /// Kills it, and waits until all that it left behind is gone, too.
     pub fn kill(&self) {
-        self.process().signal(rustix::process::Signal::KILL).unwrap();
+        self.process.signal(rustix::process::Signal::KILL).unwrap();
         until("the server's end", || (!self.is_held()).then_some(()));
     }
 }

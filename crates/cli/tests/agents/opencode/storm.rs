@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::program::{another, name, sends, started, words};
+use serde_json::Value;
+
+use super::program::{another, name, parent, started, words};
 use super::scene::{Scene, runs};
-use super::server::until;
 
 const TASKS: usize = 6;
 const KILLS: u64 = 6;
@@ -61,7 +62,7 @@ fn r1_whatever_is_killed_every_child_ends_and_no_prompt_is_sent_twice() {
             }
         }
         assert!(prompts.values().all(|count| *count == 1), "{prompts:?}");
-        let attempts: Vec<&serde_json::Value> =
+        let attempts: Vec<&Value> =
             sessions.iter().map(|session| &session["metadata"]["homing"]["attempt"]).collect();
         let once =
             attempts.iter().all(|one| attempts.iter().filter(|two| two == &one).count() == 1);
@@ -70,13 +71,11 @@ fn r1_whatever_is_killed_every_child_ends_and_no_prompt_is_sent_twice() {
 }
 
 #[test]
-fn r1_n8_n9_whatever_is_killed_every_end_is_told_to_its_parent_once() {
+fn r1_n8_n9_n13_whatever_is_killed_every_end_is_told_to_its_parent_once() {
     let scene = Scene::new();
     let mut program = started(&scene);
     let session = program.session();
-    program.ask(&session, &format!("{}@say sent", sends("zero", "@say zero")));
-    program.debrief(&session);
-    let parent = scene.show("zero")["parent"].as_str().unwrap().to_owned();
+    let parent = parent(&scene, &program, &session);
     let mut moments = Moments(0xdead);
     let rounds = 2 * KILLS;
     for n in 0..rounds {
@@ -97,8 +96,7 @@ fn r1_n8_n9_whatever_is_killed_every_end_is_told_to_its_parent_once() {
     }
     for n in 0..rounds {
         let task = format!("task-{n}");
-        let settled = || (scene.show(&task)["delivery"]["state"] == "settled").then_some(());
-        until("the receipt", settled);
+        scene.until_settled(&task);
     }
     let messages = program.messages(&session);
     for n in 0..rounds {
@@ -107,6 +105,49 @@ fn r1_n8_n9_whatever_is_killed_every_end_is_told_to_its_parent_once() {
     }
     for debrief in program.debriefs(&session) {
         assert_eq!(debrief["parts"].as_array().unwrap().len(), 2, "{debrief}");
+        assert!(program.answers(&session, name(&debrief)).len() <= 1, "{debrief}");
+    }
+}
+
+#[test]
+fn r1_n8_n9_children_and_parent_on_opencode_whatever_is_killed_everything_is_told_once() {
+    let scene = Scene::with("[limits]\nretry_interrupted = 20\nattempts = 40\n");
+    let mut program = started(&scene);
+    let session = program.session();
+    let parent = parent(&scene, &program, &session);
+    let mut moments = Moments(0xbeef);
+    for n in 0..KILLS {
+        let prompt = runs("sleep 0.2", &format!("@say told {n}."));
+        scene.launch(&format!("task-{n}"), ["--parent", &parent], &prompt);
+        moments.wait(100, 1_500);
+        let server = scene.running();
+        if n % 4 != 1 {
+            scene.kill_daemon();
+        }
+        if n % 2 == 1
+            && let Some(server) = server
+        {
+            server.kill();
+        }
+        if n % 4 > 1 {
+            program.kill();
+            program = another(&scene);
+        }
+        scene.home.homing(["daemon", "start"]);
+    }
+    let tasks: Vec<Value> = (0..KILLS).map(|n| scene.ended(&format!("task-{n}"))).collect();
+    for task in &tasks {
+        // What was interrupted may have been gone on with in other words.
+        assert_eq!(task["state"], "completed", "{task}");
+        scene.until_settled(task["id"].as_str().unwrap());
+    }
+    let debriefs = program.debriefs(&session);
+    for task in &tasks {
+        let id = task["id"].as_str().unwrap();
+        let telling = debriefs.iter().filter(|debrief| words(debrief).contains(id));
+        assert_eq!(telling.count(), 1, "{id}");
+    }
+    for debrief in debriefs {
         assert!(program.answers(&session, name(&debrief)).len() <= 1, "{debrief}");
     }
 }

@@ -75,6 +75,13 @@ fn n9_what_became_of_a_debrief_stands_in_the_transcript() {
     assert_eq!(stopped, Some(DeliveryFact::Shared));
     let broken = became(Tri::No, &[asked(NAME), error("UnknownError")]);
     assert!(matches!(broken, Became::Failed(_)));
+    // The person refused it a tool: done, too. It is not asked to try again.
+    let refused = with(answer(NAME), "/info/finish", json!("tool-calls"));
+    let parts =
+        json!([{"type": "tool", "tool": "bash", "callID": "call_1", "state": {"status": "error"}}]);
+    let refused = [asked(NAME), with(refused, "/parts", parts)];
+    assert_eq!(over(became(Tri::No, &refused)), Some(DeliveryFact::Shared));
+    assert!(matches!(became(Tri::Yes, &refused), Became::Open));
     // Another prompt was answered with it in view.
     let shared = [asked(NAME), asked("msg_2"), answer("msg_2")];
     assert_eq!(over(became(Tri::No, &shared)), Some(DeliveryFact::Shared));
@@ -95,15 +102,17 @@ fn a_debrief_speaks_as_the_parent_was_last_spoken_to() {
     let mut summing = asked("msg_2");
     summing["info"]["agent"] = json!("compaction");
     summing["parts"] = json!([{"type": "compaction"}]);
-    let stand = stand(Tri::No, &[person, answer("msg_1"), summing]);
+    let said = |messages: &[Value]| stand(Tri::No, messages).messages;
+    let before = said(&[person.clone(), answer("msg_1"), summing.clone()]);
     let delivery = Delivery {
         key: DebriefId::from_bits(1),
         parent: arms_parent(),
         notices: Vec::new(),
         text: b"For people.\nFor the agent.\n".to_vec(),
+        sealed: None,
         tries: 0,
     };
-    let body = prompt(&delivery, NAME, &stand.messages);
+    let body = prompt(&delivery, NAME, &before);
     assert_eq!((&body["messageID"], &body["agent"]), (&json!(NAME), &json!("reader")));
     assert_eq!(body["model"], json!({"providerID": "p", "modelID": "m"}));
     assert_eq!((&body["variant"], &body["tools"]), (&json!("high"), &json!({"bash": false})));
@@ -116,6 +125,12 @@ fn a_debrief_speaks_as_the_parent_was_last_spoken_to() {
     // OpenCode shows them in the order of their names.
     assert!(parts[0]["id"].as_str().unwrap() < parts[1]["id"].as_str().unwrap());
     assert_eq!(prompt(&delivery, NAME, &[])["agent"], Value::Null);
+    // An approved plan leads on to another agent.
+    let mut approved = asked("msg_3");
+    approved["info"]["agent"] = json!("build");
+    approved["parts"] = json!([{"type": "text", "text": "Do it.", "synthetic": true}]);
+    let before = said(&[person, answer("msg_1"), approved, answer("msg_3"), summing]);
+    assert_eq!(prompt(&delivery, NAME, &before)["agent"], "build");
 }
 
 fn arms_parent() -> ParentRef {

@@ -1,6 +1,7 @@
 //! The next-turn leak, as a story, and its variations.
 
 use homing_core::wire::TurnEvent;
+use homing_testkit::gate::Gate;
 use homing_testkit::opencode::calls;
 
 use super::super::program::sends;
@@ -12,10 +13,6 @@ fn scene() -> Scene {
     let scene = Scene::new();
     scene.set_up([]);
     scene
-}
-
-fn until_settled(scene: &Scene, task: &str) {
-    until("the receipt", || (scene.show(task)["delivery"]["state"] == "settled").then_some(()));
 }
 
 #[test]
@@ -45,7 +42,7 @@ fn u1_u2_what_was_sent_out_in_turn_1_is_told_in_a_turn_of_its_own_and_turn_2_say
     assert_eq!(text(&events), "4", "{events:?}");
     let end = chat.ended(turn);
     assert_eq!((end.text.as_deref(), &*end.cause, &*end.state), (Some("4"), "person", "completed"));
-    until_settled(&scene, "errand");
+    scene.until_settled("errand");
     let told = chat.debriefs();
     assert_eq!((told.len(), told[0].turn), (1, 3), "{told:?}");
     assert!(!text(&chat.events(3, None)).is_empty());
@@ -60,7 +57,7 @@ fn u6_a_stop_of_what_has_ended_says_so() {
     let scene = scene();
     let chat = Chat::open(&scene, None);
     assert_eq!(chat.ask(&format!("{}@say sent", sends("errand", "@say done"))), "sent");
-    until_settled(&scene, "errand");
+    scene.until_settled("errand");
     let id = scene.show("errand")["id"].clone();
     let stop = calls("background_cancel", &serde_json::json!({"task_id": id}));
     assert_eq!(chat.ask(&format!("{stop}@say I see")), "I see");
@@ -78,7 +75,7 @@ fn g23_homes_and_places_with_spaces_and_more_than_ascii_are_as_good_as_others() 
     let chat = Chat::open(&scene, None);
     let child = runs("echo gurr > 'ein Blätt'", "@say gurr");
     assert_eq!(chat.ask(&format!("{}@say sent", sends("Brieftaube №1", &child))), "sent");
-    until_settled(&scene, "Brieftaube №1");
+    scene.until_settled("Brieftaube №1");
     assert_eq!(scene.result("Brieftaube №1"), "gurr");
     let sheet = std::fs::read_to_string(scene.place.work().join("ein Blätt")).unwrap();
     assert_eq!((&*sheet, chat.debriefs().len()), ("gurr\n", 1));
@@ -89,7 +86,7 @@ fn u7_a_reader_that_comes_back_goes_on_where_it_was() {
     let scene = scene();
     let gate = scene.gate("gate");
     let chat = Chat::open(&scene, None);
-    let call = serde_json::json!({"command": format!("read x < '{}'", gate.display()), "description": "waits"});
+    let call = serde_json::json!({"command": gate.wait(), "description": "waits"});
     let turn = chat.speak(&format!("@say first words\n@tool bash {call}\n@say last words"));
     let said =
         |event: &TurnEvent| matches!(event, TurnEvent::Said { text, .. } if text.contains("words"));
@@ -108,6 +105,41 @@ fn u7_a_reader_that_comes_back_goes_on_where_it_was() {
 }
 
 #[test]
+fn u7_r1_a_reader_goes_on_where_it_was_after_the_daemon_was_killed() {
+    let scene = scene();
+    let gate = scene.gate("gate");
+    let mut chat = Chat::open(&scene, None);
+    let turn = chat.speak(&format!("@say first words\n{}", waits(&gate, "@say last words")));
+    let said =
+        |event: &TurnEvent| matches!(event, TurnEvent::Said { text, .. } if text.contains("words"));
+    let (before, cursor) = chat.events_until(turn, None, said);
+    scene.kill_daemon();
+    chat.again(&scene);
+    scene.open(&gate);
+    let after = chat.events(turn, cursor.as_deref());
+    assert!(!text(&after).contains("first"), "{after:?}");
+    let whole: Vec<TurnEvent> = before.into_iter().chain(after).collect();
+    assert_eq!(text(&whole), "first wordslast words", "{whole:?}");
+}
+
+#[test]
+fn u7_t23_what_was_read_and_the_host_lost_is_withdrawn() {
+    let scene = scene();
+    let chat = Chat::open(&scene, None);
+    let turn = chat.speak("@say first words\n@stall");
+    let said =
+        |event: &TurnEvent| matches!(event, TurnEvent::Said { text, .. } if text.contains("words"));
+    let (before, cursor) = chat.events_until(turn, None, said);
+    scene.server().kill();
+    let after = chat.events(turn, cursor.as_deref());
+    let whole: Vec<TurnEvent> = before.into_iter().chain(after.clone()).collect();
+    // It had not stored them.
+    let reset = |event: &TurnEvent| matches!(event, TurnEvent::Reset { offset: 0, .. });
+    assert!(after.iter().any(reset), "{after:?}");
+    assert_eq!(text(&whole), "", "{whole:?}");
+}
+
+#[test]
 fn r1_conversations_outlive_the_daemon_and_the_host() {
     let scene = scene();
     let gate = scene.gate("gate");
@@ -121,7 +153,7 @@ fn r1_conversations_outlive_the_daemon_and_the_host() {
     assert_eq!(chat.ask("@say three"), "three");
     assert_eq!(chat.view().session, session);
     scene.open(&gate);
-    until_settled(&scene, "errand");
+    scene.until_settled("errand");
     assert_eq!(chat.debriefs().len(), 1);
     // The host dies between two turns.
     scene.server().kill();
@@ -130,12 +162,12 @@ fn r1_conversations_outlive_the_daemon_and_the_host() {
 }
 
 /// A turn in which a tool waits for a gate, between two rounds with the model.
-fn two_rounds(gate: &std::path::Path, say: &str) -> String {
+fn two_rounds(gate: &Gate, say: &str) -> String {
     let call = |command: &str| {
         let call = serde_json::json!({"command": command, "description": "works"});
         format!("@tool bash {call}\n")
     };
-    let wait = format!("read x < '{}'", gate.display());
+    let wait = gate.wait();
     format!("{}{}@say {say}", call(&wait), call("true"))
 }
 
@@ -168,7 +200,7 @@ fn u1_u5_g19_children_that_end_in_the_middle_of_a_turn_are_told_after_all_who_wa
         assert_eq!(chat.ended(turn).text.as_deref(), Some(answer));
     }
     for task in ["first", "other"] {
-        until_settled(&scene, task);
+        scene.until_settled(task);
     }
     let told = chat.debriefs();
     assert_eq!((told.len(), told[0].turn), (1, 5), "both in one, after all who waited: {told:?}");
@@ -185,7 +217,7 @@ fn n9_the_parent_is_killed_before_and_after_it_was_told_and_hears_of_it_once() {
     scene.open(&gate);
     scene.ended("errand");
     scene.server().kill();
-    until_settled(&scene, "errand");
+    scene.until_settled("errand");
     assert_eq!(chat.ask("@say again"), "again");
     scene.server().kill();
     assert_eq!(chat.ask("@say once more"), "once more");

@@ -19,6 +19,7 @@ const NOT_TWICE = ["background_send", "background_answer"]
 // Pictures and documents stand in a transcript as text, and are large; the daemon has no use for them.
 const withoutFiles = (key, value) => (key === "attachments" || (key === "url" && String(value).startsWith("data:")) ? undefined : value)
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms))
+const given = (signal) => new Promise((up) => (signal?.aborted ? up() : signal?.addEventListener("abort", up, { once: true })))
 
 class Arm {
   clients = new Map() // by directory
@@ -206,7 +207,9 @@ class Arm {
   async reach(path, body, { signal, patience = 0 } = {}) {
     const until = Date.now() + patience
     for (;;) {
-      if (!this.name) await this.connected()
+      // One that does not answer at all is away, too.
+      if (!this.name) await Promise.race([this.connected(), sleep(PATIENCE_MS), given(signal)])
+      if (signal?.aborted) throw new Refusal("homing was not asked: the call was given up")
       try {
         if (this.name) {
           const reply = await this.ask(`/${this.name}${path}`, body, signal)

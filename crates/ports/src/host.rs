@@ -141,6 +141,17 @@ pub struct Reading {
     pub last: Option<usize>,
 }
 
+/// What a host has of a session, message by message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Messages {
+    /// Each below its id.
+    Apart(String),
+    /// There is none of the id after which they were asked for.
+    NoSuch,
+    /// It keeps none apart.
+    Together,
+}
+
 /// A host program, as one driver sees it.
 pub trait Host: Send + Sync {
     fn name(&self) -> &str;
@@ -197,14 +208,10 @@ pub trait Host: Send + Sync {
     /// What was said, for people.
     fn transcript(&self, place: Place) -> Flight<'_, Result<Vec<u8>, String>>;
 
-    /// The messages of a session, one by one, each with its id. None of a host that keeps none apart: the default.
-    fn messages(
-        &self,
-        place: Place,
-        reading: Reading,
-    ) -> Flight<'_, Result<Option<String>, String>> {
+    /// The messages of a session, one by one.
+    fn messages(&self, place: Place, reading: Reading) -> Flight<'_, Result<Messages, String>> {
         let _ = (place, reading);
-        Box::pin(std::future::ready(Ok(None)))
+        Box::pin(std::future::ready(Ok(Messages::Together)))
     }
 
     /// What was said and is still kept, from a byte on, at most so much; nothing: that was all. Of a host that

@@ -13,7 +13,7 @@ use homing_core::time::Stamp;
 use homing_core::view::TaskView;
 use homing_core::wire::{AskView, NoticeView, Why};
 use homing_core::words::Code;
-use homing_ports::host::{Host, Piece, Place, Reading};
+use homing_ports::host::{Host, Messages, Piece, Place, Reading};
 use homing_ports::store::{JournalRow, TaskQuery};
 use tokio::sync::oneshot;
 
@@ -172,8 +172,16 @@ impl Homing {
         let Some((host, place)) = self.latest(id).await? else {
             return Ok(Some(String::new()));
         };
-        let told = host.messages(place, reading).await;
-        told.map_err(|why| Refused::because(Code::Unavailable, format!("its messages: {why}")))
+        let since = reading.since.clone().unwrap_or_default();
+        match host.messages(place, reading).await {
+            Ok(Messages::Apart(text)) => Ok(Some(text)),
+            Ok(Messages::Together) => Ok(None),
+            Ok(Messages::NoSuch) => {
+                let what = format!("its session has no message {since}");
+                Err(Refused::because(Code::NotFound, what))
+            }
+            Err(why) => Err(Refused::because(Code::Unavailable, format!("its messages: {why}"))),
+        }
     }
 
     /// What the latest attempt wrote and its host still has, from a byte on, at most so much.

@@ -37,28 +37,55 @@ impl Signs {
 
 impl Onlooker for Signs {
     fn see(&self, sign: Sign) {
-        drop(self.0.try_send(sign));
+        put(&self.0, sign);
     }
 }
 
-/// Tells people, until nothing comes any more. `ended` is run for each end.
+fn put(to: &mpsc::Sender<Sign>, sign: Sign) {
+    let task = sign.task;
+    if to.try_send(sign).is_err() {
+        warn!(target: DAEMON, %task, "too much happens at once: nobody is shown this");
+    }
+}
+
+/// Tells people, until nothing comes any more. `ended` is run for each end, one after the other: nothing else waits for that.
 pub async fn tell(mut signs: mpsc::Receiver<Sign>, opencode: OpenCode, ended: Vec<String>) {
-    while let Some(first) = signs.recv().await {
-        tokio::time::sleep(TOGETHER).await;
-        let mut all = vec![first];
-        while let Ok(next) = signs.try_recv() {
-            all.push(next);
+    let (ends, mut to_run) = mpsc::channel::<Sign>(AHEAD);
+    let runs = async move {
+        while let Some(sign) = to_run.recv().await {
+            run(&ended, &sign).await;
         }
-        let mut by_parent: BTreeMap<&ParentRef, Vec<&Sign>> = BTreeMap::new();
-        for sign in &all {
-            by_parent.entry(&sign.parent).or_default().push(sign);
+    };
+    let tells = async move {
+        while let Some(all) = together(&mut signs).await {
+            show(&opencode, &all);
+            let of_people = |sign: &Sign| sign.depth == 0 && sign.state.is_terminal();
+            all.into_iter().filter(of_people).for_each(|sign| put(&ends, sign));
         }
-        for (parent, signs) in by_parent {
-            opencode.toast(parent, &words(&signs), variant(&signs)).await;
-        }
-        for sign in all.iter().filter(|sign| sign.depth == 0 && sign.state.is_terminal()) {
-            run(&ended, sign).await;
-        }
+    };
+    tokio::join!(runs, tells);
+}
+
+/// What happens within a moment.
+async fn together(signs: &mut mpsc::Receiver<Sign>) -> Option<Vec<Sign>> {
+    let mut all = vec![signs.recv().await?];
+    tokio::time::sleep(TOGETHER).await;
+    while let Ok(next) = signs.try_recv() {
+        all.push(next);
+    }
+    Some(all)
+}
+
+/// A word for each parent; one whose program is suspended holds up nobody.
+fn show(opencode: &OpenCode, all: &[Sign]) {
+    let mut by_parent: BTreeMap<&ParentRef, Vec<&Sign>> = BTreeMap::new();
+    for sign in all {
+        by_parent.entry(&sign.parent).or_default().push(sign);
+    }
+    for (parent, signs) in by_parent {
+        let (opencode, parent) = (opencode.clone(), parent.clone());
+        let (words, variant) = (words(&signs), variant(&signs));
+        tokio::spawn(async move { opencode.toast(&parent, &words, variant).await });
     }
 }
 

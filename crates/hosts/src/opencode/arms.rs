@@ -4,7 +4,7 @@
 mod arm;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 pub(super) use arm::Arm;
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::{KNOWN, NAME};
 use crate::system;
 
-/// After a start of the daemon, every program that lives has come within this.
+/// After the first program came to a daemon, every other that lives has come within this.
 const COME: Duration = Duration::from_secs(3);
 
 /// What is known of a session's turns.
@@ -39,17 +39,11 @@ pub(super) struct Ran {
 }
 
 /// All arms, and what they told.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Arms {
     known: Mutex<Known>,
-    /// When the first could come.
-    since: Instant,
-}
-
-impl Default for Arms {
-    fn default() -> Self {
-        Self { known: Mutex::default(), since: Instant::now() }
-    }
+    /// When the first came.
+    since: OnceLock<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +76,7 @@ impl Arms {
         let process =
             Process::of(offer.pid).map_err(|why| format!("process {}: {why}", offer.pid))?;
         let (arm, taken) = Arm::of(process.clone(), &offer)?;
+        self.since.get_or_init(Instant::now);
         let mut known = lock(&self.known);
         // One process is one arm: what it was before was cut off.
         known.arms.retain(|_, other| other.process != process);
@@ -136,9 +131,11 @@ impl Arms {
         let known = lock(&self.known);
         let same = |arm: &&Arc<Arm>| arm.instance.as_deref() == instance;
         if let Some(ran) = known.ran.get(session) {
-            let at_it =
-                known.arms.values().filter(same).filter(|arm| ran.now.contains(&arm.process));
-            let pids: Vec<String> = at_it.map(|arm| arm.process.pid.to_string()).collect();
+            // In a turn, as far as is known: also one that is not connected just now.
+            let others = ran.now.iter().filter(|other| **other != ran.by);
+            let others = others.filter(|other| other.runs().unwrap_or(true));
+            let pids: Vec<String> =
+                std::iter::once(&ran.by).chain(others).map(|one| one.pid.to_string()).collect();
             if pids.len() > 1 {
                 return Runs::Two(pids.join(" and "));
             }
@@ -172,7 +169,7 @@ impl Arms {
 
     /// How long programs that live may still take to come.
     fn to_come(&self) -> Duration {
-        COME.saturating_sub(self.since.elapsed())
+        self.since.get().map_or(COME, |since| COME.saturating_sub(since.elapsed()))
     }
 
     /// How long this arm waits for others that may run what is missed of its data.
@@ -328,7 +325,7 @@ mod tests {
     }
 
     fn offered(since: Instant, sessions: &[&str]) -> (Arc<Arms>, Box<dyn Orders>) {
-        let arms = Arc::new(Arms { since, ..Arms::default() });
+        let arms = Arc::new(Arms { since: since.into(), ..Arms::default() });
         let offer = Offer {
             pid: i32::try_from(std::process::id()).unwrap(),
             data: "/data".into(),
@@ -383,5 +380,25 @@ mod tests {
         assert_eq!(ran.now.len(), 2, "both run it");
         // It has gone on while it was not connected.
         assert_eq!(heard(&[(&own, 1, false), (&own, 3, false), (&other, 2, false)]).by, own);
+    }
+
+    #[test]
+    fn one_that_is_in_a_turn_holds_what_another_ran_last() {
+        let (arms, at_work) = offered(Instant::now(), &[]);
+        let arm = arms.named(at_work.arm()).unwrap();
+        let other =
+            Process::of(rustix::process::getppid().unwrap().as_raw_nonzero().get()).unwrap();
+        let mut known = lock(&arms.known);
+        known.says(&other, last("ses_1", 1, true));
+        drop(known);
+        let data = instance("/data");
+        let runs = || arms.who_runs("ses_1", data.as_deref());
+        arms.began(&arm, "ses_1", "msg_2");
+        assert!(matches!(runs(), Runs::Two(_)));
+        // This one is done. The other is not, and nobody says that it is connected.
+        arms.ended(&arm, "ses_1");
+        assert!(matches!(runs(), Runs::Two(_)));
+        lock(&arms.known).ran.get_mut("ses_1").unwrap().now.clear();
+        assert!(matches!(runs(), Runs::This(_)));
     }
 }

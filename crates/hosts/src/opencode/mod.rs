@@ -34,7 +34,9 @@ use homing_core::fact::Fact;
 use homing_core::ids::TaskId;
 use homing_core::spec::Caps;
 use homing_core::task::Answer;
-use homing_ports::host::{Ears, Flight, Host, Opening, Place, Prompting, Reading, Reports, Wanted};
+use homing_ports::host::{
+    Ears, Flight, Host, Messages, Opening, Place, Prompting, Reading, Reports, Wanted,
+};
 use tokio::task::AbortHandle;
 
 use crate::marks::Marks;
@@ -223,11 +225,7 @@ impl Host for OpenCode {
         Box::pin(async move { self.transcript_of(&place).await })
     }
 
-    fn messages(
-        &self,
-        place: Place,
-        reading: Reading,
-    ) -> Flight<'_, Result<Option<String>, String>> {
-        Box::pin(async move { self.messages_of(&place, &reading).await.map(Some) })
+    fn messages(&self, place: Place, reading: Reading) -> Flight<'_, Result<Messages, String>> {
+        Box::pin(async move { self.messages_of(&place, &reading).await })
     }
 }

@@ -67,8 +67,8 @@ impl Stand {
         names.into_iter().find(|name| ids::is_debrief(name, key))
     }
 
-    /// What became of a debrief that is stored; none while that is open.
-    fn became(&self, name: &str, most: usize) -> Became {
+    /// What became of a debrief that is stored, in the program of this name.
+    fn became(&self, name: &str, program: &str, most: usize) -> Became {
         let seen = turn::turn(&self.messages, name, most);
         let later = self.messages.iter().skip_while(|message| message.info.id != name).skip(1);
         let prompts = later.filter(|message| message.is_prompt() && !message.goes_on());
@@ -89,14 +89,34 @@ impl Stand {
                 Became::Failed(why)
             }
             TurnRecord::Open => match seen.stopped {
-                // Somebody else's prompt came after it, and waits for its answer.
-                Some(Stopped::Overtaken) => Became::Open,
+                // Somebody else's prompt came after it, and waits for its answer; unless it never gets one.
+                Some(Stopped::Overtaken) if !self.is_left() => Became::Open,
                 // Somebody who was there refused it a tool, or stopped it: what was brought was seen.
-                Some(Stopped::Refused | Stopped::Aborted) => Became::Over(DeliveryFact::Shared),
-                Some(Stopped::Unanswered | Stopped::Cut) | None => Became::Unanswered,
+                Some(Stopped::Refused | Stopped::Aborted) if self.is_by(name, program) => {
+                    Became::Over(DeliveryFact::Shared)
+                }
+                // As far as that went, another program went on with it, and that has ended.
+                Some(Stopped::Refused | Stopped::Aborted) => Became::Unanswered,
+                Some(Stopped::Overtaken | Stopped::Unanswered | Stopped::Cut) | None => {
+                    Became::Unanswered
+                }
             },
             TurnRecord::Absent | TurnRecord::Unreadable => Became::Unanswered,
         }
+    }
+}
+
+impl Stand {
+    /// Whether the last prompt is not answered any more.
+    fn is_left(&self) -> bool {
+        self.messages.iter().rev().find(|message| message.is_prompt()).is_some_and(is_old)
+    }
+
+    /// Whether this program took a debrief.
+    fn is_by(&self, name: &str, program: &str) -> bool {
+        let message = self.messages.iter().find(|message| message.info.id == name);
+        let mut parts = message.into_iter().flat_map(|message| &message.parts);
+        parts.any(|part| part.metadata["homing"]["program"] == program)
     }
 }
 
@@ -142,18 +162,26 @@ impl OpenCode {
             }
             Runs::Nobody => Err(Held::Away),
             Runs::Perhaps(arms) => {
-                let Some(first) = arms.first() else {
-                    return Err(Held::Away);
-                };
-                let known = match first.get::<Session>(&session_path(session)).await {
-                    Ok(known) => known,
-                    Err(why) if why.is_absence() => return Err(Held::Gone),
-                    Err(_) => return Err(Held::Away),
-                };
-                let found = arms.iter().find(|arm| arm.works_in(&known.directory));
+                let directory = self.directory(&arms, session).await?;
+                let found = arms.iter().find(|arm| arm.works_in(&directory));
                 found.cloned().ok_or(Held::Away)
             }
         }
+    }
+
+    /// Where a session works, by the first of these programs that says so: one may be suspended.
+    async fn directory(&self, arms: &[Arc<Arm>], session: &str) -> Result<String, Held> {
+        if let Some(known) = self.table().sessions.get(session) {
+            return Ok(known.directory.clone());
+        }
+        for arm in arms {
+            match arm.get::<Session>(&session_path(session)).await {
+                Ok(known) => return Ok(self.keep(known).directory.clone()),
+                Err(why) if why.is_absence() => return Err(Held::Gone),
+                Err(_) => {}
+            }
+        }
+        Err(Held::Away)
     }
 
     /// The prompt that is answered last, whoever runs that.
@@ -202,7 +230,10 @@ impl OpenCode {
         let arm = match self.arm_of(parent).await {
             Ok(arm) => arm,
             Err(Held::Gone) => return ParentFact::Deleted,
-            Err(Held::Two(turn)) => return ParentFact::TurnBegan { turn: turn.into() },
+            Err(Held::Two(turn)) => {
+                self.arms.found_in(session_of(parent), &turn);
+                return ParentFact::TurnBegan { turn: turn.into() };
+            }
             Err(Held::Away | Held::Unsure) => {
                 self.arms.missed(parent);
                 return ParentFact::Unreachable;
@@ -258,7 +289,7 @@ impl OpenCode {
     ) -> Result<DeliveryFact, Trouble> {
         let stand = self.settled(arm, session).await?;
         if let Some(name) = stand.name_of(delivery.key) {
-            return match stand.became(name, self.result) {
+            return match stand.became(name, &arm.program(), self.result) {
                 Became::Over(fact) => Ok(fact),
                 Became::Open => {
                     self.arms.opened(session, delivery.key);
@@ -266,6 +297,10 @@ impl OpenCode {
                 }
                 Became::Failed(why) if delivery.tries > TRIES => {
                     Ok(failed(&format!("the parent's answer broke off: {why}")))
+                }
+                // What is said now, is said for good, and what was undone is gone.
+                Became::Failed(_) | Became::Unanswered if !stand.session.revert.is_null() => {
+                    Ok(DeliveryFact::Busy)
                 }
                 Became::Failed(_) | Became::Unanswered => {
                     self.send(arm, &stand, delivery, name).await
@@ -293,7 +328,7 @@ impl OpenCode {
     ) -> Result<DeliveryFact, Trouble> {
         let session = &stand.session;
         let path = format!("{}/prompt_async?{}", session_path(&session.id), session.query());
-        let body = prompt(delivery, name, &stand.messages);
+        let body = prompt(delivery, name, &arm.program(), &stand.messages);
         // Before it is sent: its answer may be there before it is known to be stored.
         self.arms.opened(&session.id, delivery.key);
         if !arm.prompt(&path, &body, &session.id, name).await? {
@@ -321,7 +356,7 @@ impl OpenCode {
             let Some(name) = stand.name_of(key) else {
                 continue;
             };
-            match stand.became(name, self.result) {
+            match stand.became(name, &arm.program(), self.result) {
                 Became::Over(fact) => {
                     self.arms.closed(session, key);
                     news.push(News::Debrief(key, fact));
@@ -387,10 +422,10 @@ fn key_of(message: &Message) -> Option<DebriefId> {
 }
 
 /// The first line is for people, too; the rest is for the agent.
-fn prompt(delivery: &Delivery, name: &str, before: &[Message]) -> Value {
+fn prompt(delivery: &Delivery, name: &str, program: &str, before: &[Message]) -> Value {
     let text = String::from_utf8_lossy(&delivery.text);
     let (line, rest) = text.split_once('\n').unwrap_or((&text, ""));
-    let mark = json!({"homing": {"debrief": delivery.key.to_string()}});
+    let mark = json!({"homing": {"debrief": delivery.key.to_string(), "program": program}});
     let mut parts = vec![json!({
         "id": ids::part_of_debrief(delivery.key, 0), "type": "text", "text": line, "metadata": mark,
     })];

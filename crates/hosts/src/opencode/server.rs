@@ -213,12 +213,15 @@ impl Servers {
 
     async fn own(&self) -> Result<Server, String> {
         if let Some(server) = self.left().map_err(|why| self.unusable(&why))? {
-            if server.door.get_soon("/global/health", START).await.is_ok() {
+            let Some(run) = &server.run else {
                 return Ok(server);
-            }
-            // It hangs. Beside another one on the same data it would go on one day, and do what was given to that one.
-            if let Some(run) = &server.run {
-                self.end(run).await.map_err(|why| self.unusable(&why))?;
+            };
+            match tokio::time::timeout(START, self.healthy(run, &server)).await {
+                Ok(Ok(())) => return Ok(server),
+                // It has ended meanwhile.
+                Ok(Err(_)) => {}
+                // It hangs. Beside another one on the same data it would go on one day, and do what was given to that one.
+                Err(_) => self.end(run).await.map_err(|why| self.unusable(&why))?,
             }
         }
         let run = self.prepare().map_err(|why| self.unusable(&why))?;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use homing_core::path::escaped;
-use homing_ports::host::{Place, Reading};
+use homing_ports::host::{Messages, Place, Reading};
 
 use super::OpenCode;
 use super::http::Trouble;
@@ -19,9 +19,9 @@ impl OpenCode {
         &self,
         place: &Place,
         reading: &Reading,
-    ) -> Result<String, String> {
+    ) -> Result<Messages, String> {
         let session = self.session_of(place).await?;
-        one_by_one(&self.messages(&session).await?, reading)
+        Ok(one_by_one(&self.messages(&session).await?, reading))
     }
 
     async fn session_of(&self, place: &Place) -> Result<String, String> {
@@ -67,11 +67,13 @@ fn written(messages: &[Message]) -> String {
 }
 
 /// Each message below its id; one of which nothing is wanted is left out.
-fn one_by_one(messages: &[Message], reading: &Reading) -> Result<String, String> {
+fn one_by_one(messages: &[Message], reading: &Reading) -> Messages {
     let mut from = 0;
     if let Some(since) = &reading.since {
-        let at = messages.iter().position(|message| message.info.id == *since);
-        from = at.ok_or_else(|| format!("there is no message {since}"))? + 1;
+        let Some(at) = messages.iter().position(|message| message.info.id == *since) else {
+            return Messages::NoSuch;
+        };
+        from = at + 1;
     }
     let mut all = Vec::new();
     for message in &messages[from..] {
@@ -94,7 +96,7 @@ fn one_by_one(messages: &[Message], reading: &Reading) -> Result<String, String>
         }
     }
     let first = all.len().saturating_sub(reading.last.unwrap_or(usize::MAX));
-    Ok(all[first..].concat())
+    Messages::Apart(all[first..].concat())
 }
 
 fn tool(part: &Part) -> String {

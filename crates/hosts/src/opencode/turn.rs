@@ -9,7 +9,7 @@ use homing_core::spec::Spend;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::errors::Failure;
+use super::errors::{Failure, short};
 
 /// What OpenCode writes above a command that a person ran.
 const RAN: &str = "The following tool was executed by the user";
@@ -333,7 +333,10 @@ fn end(last: &Message) -> Option<(Finish, Option<HostError>)> {
             let why = "the provider ended its answer with an error";
             Some((Finish::Unknown, Some(HostError::new(ErrorClass::Transient, "error", why))))
         }
-        _ => Some((Finish::Unknown, None)),
+        other => {
+            let why = format!("the provider ended its answer with the word \"{}\"", short(other));
+            Some((Finish::Unknown, Some(HostError::new(ErrorClass::Other, "finish", &why))))
+        }
     }
 }
 

@@ -29,6 +29,8 @@ const BEGINS: Duration = Duration::from_secs(5);
 /// What a session uses is counted after a step, if that was not done for so long; and so many times as long as it takes.
 const COUNTS: Duration = Duration::from_secs(1);
 const SELDOM: u32 = 50;
+/// What helpers used is read within this, or not this time.
+const ACCOUNTS: Duration = Duration::from_secs(2);
 /// A provider that is waited for longer has used up its quota.
 const QUOTA_MS: i64 = 10 * 60 * 1_000;
 
@@ -140,7 +142,10 @@ impl Watch {
                 let settles = sight.settles().then_some(SETTLES);
                 let mut spent = sight.spent;
                 if let Some(own) = spent.filter(|_| !sight.helpers.is_empty()) {
-                    spent = Some(own.plus(self.host.spent_by(sight.helpers).await));
+                    // An end does not wait for accounts that cannot be read.
+                    let helpers = self.host.spent_by(sight.helpers);
+                    let helpers = tokio::time::timeout(ACCOUNTS, helpers).await;
+                    spent = helpers.ok().map(|helpers| own.plus(helpers));
                 }
                 if let Some(spent) = spent.filter(|spent| *spent != said.spent) {
                     said.spent = spent;

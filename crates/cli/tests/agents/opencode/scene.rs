@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::Output;
 
+use homing_shim::processes::Process;
 use homing_testkit::gate::Gate;
 use homing_testkit::model::Model;
 use homing_testkit::opencode::Place;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -139,12 +141,20 @@ impl Scene {
         Server::of(&self.home.dir().join("runs"))
     }
 
+    pub fn daemon(&self) -> Process {
+        let status = self.home.json(["daemon", "status", "--json"]);
+        Process::of(i32::try_from(status["pid"].as_i64().unwrap()).unwrap()).unwrap()
+    }
+
+    /// What the daemon wrote down.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.home.dir().join("daemon.log")).unwrap()
+    }
+
     /// The daemon dies as by a power failure of its own.
     pub fn kill_daemon(&self) {
-        let status = self.home.json(["daemon", "status", "--json"]);
-        let pid = i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
-        let process = homing_shim::processes::Process::of(pid).unwrap();
-        process.signal(rustix::process::Signal::KILL).unwrap();
+        let process = self.daemon();
+        process.signal(Signal::KILL).unwrap();
         until("the daemon's end", || (!process.runs().unwrap()).then_some(()));
     }
 }

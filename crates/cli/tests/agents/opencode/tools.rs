@@ -90,7 +90,7 @@ fn what_a_child_said_thought_and_did_is_read_message_by_message() {
     let said = read(json!({"include_tool_results": true, "message_limit": 1}));
     assert!(said.contains("the words") && !said.contains("by a tool"), "{said}");
     let said = read(json!({"since_message_id": "msg_none"}));
-    assert!(said.contains("there is no message msg_none"), "{said}");
+    assert!(said.contains("its session has no message msg_none"), "{said}");
 }
 
 #[test]

@@ -65,6 +65,11 @@ impl Arm {
         Ok((Arc::new(arm), taken))
     }
 
+    /// The name of its process, which no other of this boot has.
+    pub(in crate::opencode) fn program(&self) -> String {
+        format!("{}-{}", self.process.pid, self.process.start)
+    }
+
     /// Whether somebody waited for it.
     pub(super) fn answered(&self, order: u64, came: Came) -> bool {
         let waits = lock(&self.waiting).remove(&order);

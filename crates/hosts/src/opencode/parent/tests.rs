@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use super::*;
 
 const NAME: &str = "msg_debrief";
+const PROGRAM: &str = "7-3";
 
 fn asked(id: &str) -> Value {
-    let parts = json!([{"type": "text", "text": "words"}]);
+    let parts = json!([{"type": "text", "text": "words", "metadata": null}]);
     json!({"info": {"id": id, "role": "user", "time": {"created": wall_ms()}}, "parts": parts})
 }
 
@@ -58,7 +59,7 @@ fn u3_a_debrief_waits_while_a_turn_runs_begins_or_is_undone() {
 
 #[test]
 fn n9_what_became_of_a_debrief_stands_in_the_transcript() {
-    let became = |busy, messages: &[Value]| stand(busy, messages).became(NAME, 1_000);
+    let became = |busy, messages: &[Value]| stand(busy, messages).became(NAME, PROGRAM, 1_000);
     let over = |became| match became {
         Became::Over(fact) => Some(fact),
         Became::Open | Became::Failed(_) | Became::Unanswered => None,
@@ -79,16 +80,26 @@ fn n9_what_became_of_a_debrief_stands_in_the_transcript() {
     let refused = with(answer(NAME), "/info/finish", json!("tool-calls"));
     let parts =
         json!([{"type": "tool", "tool": "bash", "callID": "call_1", "state": {"status": "error"}}]);
-    let refused = [asked(NAME), with(refused, "/parts", parts)];
+    let taken = |program: &str| {
+        with(asked(NAME), "/parts/0/metadata", json!({"homing": {"program": program}}))
+    };
+    let mut refused = [taken(PROGRAM), with(refused, "/parts", parts)];
     assert_eq!(over(became(Tri::No, &refused)), Some(DeliveryFact::Shared));
     assert!(matches!(became(Tri::Yes, &refused), Became::Open));
+    // The program that took it was killed between two steps of its turn.
+    refused[0] = taken("5-2");
+    assert!(matches!(became(Tri::No, &refused), Became::Unanswered));
+    refused[1]["parts"][0]["state"]["status"] = json!("completed");
+    assert!(matches!(became(Tri::No, &refused), Became::Unanswered));
     // Another prompt was answered with it in view.
     let shared = [asked(NAME), asked("msg_2"), answer("msg_2")];
     assert_eq!(over(became(Tri::No, &shared)), Some(DeliveryFact::Shared));
     let shared = [asked(NAME), error("UnknownError"), asked("msg_2"), answer("msg_2")];
     assert_eq!(over(became(Tri::No, &shared)), Some(DeliveryFact::Shared));
-    // That one waits for its answer.
+    // That one waits for its answer; one that has had none for long gets none.
     assert!(matches!(became(Tri::No, &[asked(NAME), asked("msg_2")]), Became::Open));
+    let left = with(asked("msg_2"), "/info/time", json!({"created": wall_ms() - LEFT_MS - 1}));
+    assert!(matches!(became(Tri::No, &[asked(NAME), left]), Became::Unanswered));
     assert!(matches!(became(Tri::Yes, &[asked(NAME)]), Became::Open));
     assert!(matches!(became(Tri::No, &[asked(NAME)]), Became::Unanswered));
 }
@@ -112,7 +123,7 @@ fn a_debrief_speaks_as_the_parent_was_last_spoken_to() {
         sealed: None,
         tries: 0,
     };
-    let body = prompt(&delivery, NAME, &before);
+    let body = prompt(&delivery, NAME, PROGRAM, &before);
     assert_eq!((&body["messageID"], &body["agent"]), (&json!(NAME), &json!("reader")));
     assert_eq!(body["model"], json!({"providerID": "p", "modelID": "m"}));
     assert_eq!((&body["variant"], &body["tools"]), (&json!("high"), &json!({"bash": false})));
@@ -124,13 +135,13 @@ fn a_debrief_speaks_as_the_parent_was_last_spoken_to() {
     );
     // OpenCode shows them in the order of their names.
     assert!(parts[0]["id"].as_str().unwrap() < parts[1]["id"].as_str().unwrap());
-    assert_eq!(prompt(&delivery, NAME, &[])["agent"], Value::Null);
+    assert_eq!(prompt(&delivery, NAME, PROGRAM, &[])["agent"], Value::Null);
     // An approved plan leads on to another agent.
     let mut approved = asked("msg_3");
     approved["info"]["agent"] = json!("build");
     approved["parts"] = json!([{"type": "text", "text": "Do it.", "synthetic": true}]);
     let before = said(&[person, answer("msg_1"), approved, answer("msg_3"), summing]);
-    assert_eq!(prompt(&delivery, NAME, &before)["agent"], "build");
+    assert_eq!(prompt(&delivery, NAME, PROGRAM, &before)["agent"], "build");
 }
 
 fn arms_parent() -> ParentRef {

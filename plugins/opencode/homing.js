@@ -27,6 +27,7 @@ class Arm {
   turns = new Map() // the last turn of each session, when it began and its last prompt, the last session last
   busy = new Set() // sessions in which a turn runs, or begins
   working = new Set() // those of them that OpenCode calls busy
+  undone = new Set() // sessions in which something is undone, and may be done again
   beginning = new Map() // by session: until a turn that was begun shows, or is none
   storing = new Map() // by message: who waits until it is stored
   bringing = new Map() // by session: until a debrief that is being brought is stored
@@ -113,10 +114,10 @@ class Arm {
       if (reply?.status === 413) await answer(413, await reply.text()).catch(() => {})
     }
     try {
-      if (order.between && this.busy.has(order.between)) return await tell(409)
+      const client = [...this.clients.values()].at(-1)
+      if (order.between && ((await this.isUndone(client, order.between)) || this.busy.has(order.between))) return await tell(409)
       const stored = order.stores && this.stored(order.stores)
       if (stored && order.between) this.bring(order.between, stored)
-      const client = [...this.clients.values()].at(-1)
       const body = order.body ? { body: JSON.parse(order.body), headers: { "content-type": "application/json" } } : {}
       const { data, error, response } = await client._client.request({ method: order.method, url: order.path, ...body })
       if (response.ok && order.next.length) {
@@ -135,6 +136,14 @@ class Arm {
       // What was not taken will not be stored: nobody waits for it.
       this.storing.get(order.stores)?.()
     }
+  }
+
+  // Another program may have done it again, and that is not heard of here.
+  async isUndone(client, session) {
+    if (!this.undone.has(session)) return false
+    const { data } = await client._client.request({ method: "GET", url: `/session/${session}` })
+    if (!data?.revert) this.undone.delete(session)
+    return this.undone.has(session)
   }
 
   stored(message) {
@@ -188,6 +197,7 @@ class Arm {
       this.working.add(session)
     } else if (type === "session.idle" || type === "session.status") this.ended(session)
     else if (type === "session.error" && session && !this.working.has(session)) this.ended(session)
+    else if (type === "session.updated") this.undone[properties.info?.revert ? "add" : "delete"](properties.info?.id)
     else if (type === "session.deleted") this.tell({ what: "deleted", session: properties.info?.id ?? session })
     else if (type === "message.updated") {
       const { id, sessionID, role, time } = properties.info
